@@ -1,0 +1,1 @@
+"""What a run's results mean: outcomes against expectations, changes, the verdict sentence."""

@@ -1,0 +1,1 @@
+"""The words of design.md as frozen values: no I/O, imported by every other layer."""

@@ -1,0 +1,75 @@
+"""One tree of errors: each says where, what, and what next, and knows its exit code.
+
+``retryable`` is True only for infrastructure: the same work may succeed on another try or device.
+"""
+
+from collections.abc import Sequence
+
+
+class TilefarmError(Exception):
+    """Base of all errors that are shown to a person without a traceback."""
+
+    exit_code = 3
+    retryable = False
+
+
+class UsageError(TilefarmError):
+    """A wrong option, selection or environment setting."""
+
+    exit_code = 2
+
+
+class MatrixError(TilefarmError):
+    """Everything that is wrong with matrix.yaml, in one go."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class KernelFolderError(TilefarmError):
+    """A kernel folder that cannot be loaded or whose template cannot be rendered."""
+
+    exit_code = 2
+
+
+class WireError(TilefarmError):
+    """A message or file of an unknown version or a wrong shape."""
+
+
+class InfraError(TilefarmError):
+    """Host, adb, phone, power or broker failed; it says nothing about the kernel."""
+
+    retryable = True
+
+
+class DeviceLost(InfraError):
+    """The device vanished, rebooted or stopped answering."""
+
+
+class DeadlineExceeded(InfraError):
+    """A call to a device took longer than its total deadline."""
+
+
+class TruncatedOutput(InfraError):
+    """Output ended before its end marker or its digest: the link dropped."""
+
+
+class TransferFailed(InfraError):
+    """A push or pull failed; the message carries the device's reason."""
+
+
+class NoSpace(TransferFailed):
+    """The device has no space left for a push."""
+
+
+class BrokerUnavailable(InfraError):
+    """Redis cannot be reached or started."""
+
+    retryable = False
+
+
+class NotInstalled(TilefarmError):
+    """A program or driver this needs is not installed; the message names the fix."""

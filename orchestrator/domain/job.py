@@ -1,0 +1,70 @@
+"""Work for one device: a batch of cases that needs nothing but the blob store.
+
+The worker needs no checkout of the kernel's commit: shaders, inputs and references are blobs named
+by their sha256.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.domain.kernel import DType, Role
+
+
+@dataclass(frozen=True, slots=True)
+class BufferJob:
+    name: str
+    role: Role
+    dtype: DType
+    count: int
+    blob: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassJob:
+    shader: str
+    """Blob of the rendered GLSL."""
+    grid: tuple[int, int, int]
+    shared_bytes: int
+    buffers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckJob:
+    """Compare a buffer with a float64 reference."""
+
+    buffer: str
+    reference: str
+    atol: float
+    rtol: float
+    nmse: float
+    keep: Literal["always", "failed"] = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseJob:
+    case_id: str
+    attempt: int
+    label: str
+    api: str
+    code_hash: str
+    buffers: list[BufferJob]
+    passes: list[PassJob]
+    checks: list[CheckJob]
+    deadline_ms: int = 30_000
+    warmup: int = 1
+    repeats: int = 10
+    replays: int = 1
+
+    def blobs(self) -> set[str]:
+        found = {p.shader for p in self.passes} | {c.reference for c in self.checks}
+        return found | {b.blob for b in self.buffers if b.blob is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    run_id: str
+    batch_id: str
+    device_id: str
+    blob_store: str
+    """fsspec URL of the blob store, as the worker reaches it."""
+    cases: list[CaseJob] = field(default_factory=list[CaseJob])

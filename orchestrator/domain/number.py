@@ -1,0 +1,13 @@
+"""Floats that may be NaN or infinite and still travel as valid JSON: as the strings nan, inf, -inf."""
+
+import math
+from typing import Annotated
+
+from pydantic import PlainSerializer
+
+
+def _json_number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+Number = Annotated[float, PlainSerializer(_json_number, when_used="json")]

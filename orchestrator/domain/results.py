@@ -1,0 +1,94 @@
+"""A whole run as results.json keeps it (format 1; docs/wire-formats.md)."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.domain.case import Case
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.expectation import Expectation
+from orchestrator.domain.kernel import Cost, Tolerance
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+
+RESULTS_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    run_id: str
+    suite: str
+    started_at: str
+    """UTC, ISO 8601, as all times here."""
+    tilefarm: str
+    """Version."""
+    host: str
+    command: str
+    """Copyable command line that started the run."""
+    commit: str = ""
+    """Git commit of the matrix's folder, ``+dirty`` with uncommitted changes; empty outside git."""
+    finished_at: str = ""
+    """Empty while the run is not complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseInfo:
+    """What was planned for a case, the same on every device."""
+
+    case: Case
+    code_hash: str
+    """Of the rendered shader(s) and the numeric contract."""
+    cost: Cost
+    tolerance: dict[str, Tolerance]
+    workgroup: tuple[int, int, int]
+    shared_bytes: int
+    """Largest of its passes."""
+    dispatches: int
+    output_shape: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Shape of each checked output, to name the worst element's coordinates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """A point that was dropped before dispatch, and why."""
+
+    device_id: str
+    case_id: str
+    verdict: Literal[Verdict.UNSUPPORTED, Verdict.INVALID]
+    reasons: list[str]
+    """Machine-readable, both numbers: ``shared_bytes 36864 > 16384``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Points that an exclude of matrix.yaml removed."""
+
+    when: str
+    count: int
+    reason: str
+    owner: str
+    expires: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A trial that was planned and never came back, or a device that was asked for and never seen."""
+
+    device_id: str
+    case_id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunResults:
+    run: RunInfo
+    devices: list[DeviceRecord]
+    cases: dict[str, CaseInfo]
+    trials: list[Trial]
+    """The last attempt of each (device, case)."""
+    pruned: list[Pruned] = field(default_factory=list[Pruned])
+    excluded: list[Excluded] = field(default_factory=list[Excluded])
+    missing: list[Missing] = field(default_factory=list[Missing])
+    expectations: list[Expectation] = field(default_factory=list[Expectation])
+    previous_run: str = ""
+    """Run id that ``changes`` were computed against, or empty."""
+    format: int = RESULTS_FORMAT

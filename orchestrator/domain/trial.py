@@ -1,0 +1,121 @@
+"""One case on one device in one run: what came back."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.domain.number import Number
+from orchestrator.domain.verdict import Verdict
+
+GpuTimer = Literal["trusted", "absent", "disagrees", "disjoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    index: int
+    got: Number
+    ref: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Elements that differ between any two replays."""
+
+    count: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Numerics:
+    """Comparison of one output buffer with its reference, made on the device in double."""
+
+    buffer: str
+    dtype: str
+    count: int
+    hash: str
+    hashes: dict[str, int]
+    """Output hash → number of replays and timed runs that gave it."""
+    guard: Literal["ok", "damaged"]
+    unwritten: int
+    nan: int
+    inf: int
+    nonfinite_mismatch: int
+    failing: int
+    max_abs: Number
+    mean_abs: Number
+    p99_abs: Number
+    max_rel: Number
+    mean_rel: Number
+    p99_rel: Number
+    ulp_max: Number
+    ulp_p50: Number
+    ulp_p99: Number
+    nmse: Number
+    cosine: Number
+    ref_absmax: Number
+    unwritten_first: int | None = None
+    differs: Difference | None = None
+    first_bad: Element | None = None
+    worst: Element | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Raw times in ns, one entry a timed dispatch sequence; nothing is averaged here."""
+
+    compile_ns: list[int]
+    first_ns: int
+    wall_ns: list[int]
+    gpu_ns: list[int]
+    gpu_timer: GpuTimer
+    slope_ns: int = 0
+    slope_n: int = 0
+
+    @property
+    def samples_ns(self) -> list[int]:
+        """GPU times where the timer is trusted, else wall times."""
+        return self.gpu_ns if self.gpu_timer == "trusted" else self.wall_ns
+
+    @property
+    def clock(self) -> Literal["gpu", "wall"]:
+        return "gpu" if self.gpu_timer == "trusted" else "wall"
+
+
+@dataclass(frozen=True, slots=True)
+class Sensors:
+    """Before each timed sequence and after the last; empty where the device exposes nothing."""
+
+    gpu_hz: list[int] = field(default_factory=list[int])
+    temp_mc: list[int] = field(default_factory=list[int])
+    throttled: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    run_id: str
+    device_id: str
+    case_id: str
+    attempt: int
+    verdict: Verdict
+    reason: str
+    """Empty for a pass; else what a person must know first, numbers included."""
+    code_hash: str
+    started_at: str
+    """UTC, ISO 8601."""
+    duration_ms: int
+    driver: str = ""
+    """Renderer and version that executed it."""
+    log: str = ""
+    """Driver's log, printable ASCII with escapes."""
+    timing: Timing | None = None
+    sensors: Sensors | None = None
+    outputs: list[Numerics] = field(default_factory=list[Numerics])
+    recheck: Literal["", "agreed", "disagreed"] = ""
+    """The host pulled the tensor and compared it again."""
+    tensors: dict[str, str] = field(default_factory=dict[str, str])
+    """Output buffer → blob of the pulled tensor."""
+
+    @property
+    def key(self) -> str:
+        """(device, case, attempt): inserted once a run."""
+        return f"{self.device_id}/{self.case_id}/{self.attempt}"

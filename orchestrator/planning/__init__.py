@@ -1,0 +1,1 @@
+"""From matrix.yaml and kernel folders to what runs where: expand, select, prune, render."""

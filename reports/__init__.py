@@ -1,0 +1,1 @@
+"""Reports: a model built from a run's results, and its renderers."""

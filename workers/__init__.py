@@ -1,0 +1,1 @@
+"""The device side: transports, sessions, Celery tasks, virtual phones and the on-device runner."""

@@ -1,0 +1,1 @@
+"""Ways to reach a device: files, commands and facts."""

@@ -1,0 +1,1 @@
+"""Virtual phones that speak the adb transport protocol to a real adb server."""
