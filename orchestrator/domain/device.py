@@ -33,7 +33,7 @@ class DeviceRecord:
     soc: Soc
     profiles: list[Profile]
     resource: str
-    """Processor shared with other devices, e.g. ``cpu@host`` for software drivers; trials on one are serialised."""
+    """Processor shared with other devices, e.g. ``cpu@host``; trials on one are serialised."""
     host: str
     os_build: str = ""
     virtual: bool = False
