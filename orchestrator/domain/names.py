@@ -1,0 +1,62 @@
+"""Names in Redis: queues, keys and the settings of Celery, the same on both sides of the broker.
+
+Only internal ids (``[a-z0-9-]``) and run ids become part of a name.
+"""
+
+from typing import Any, Literal
+
+RUN_BATCH_TASK = "tilefarm.run_batch"
+HEARTBEAT_S = 2.0
+REGISTRATION_TTL_S = 10
+"""A worker that has not renewed its registration for this long counts as gone."""
+RUN_KEYS_TTL_S = 7 * 24 * 3600
+DEVICE_KEY_PREFIX = "tilefarm:device:"
+
+Lane = Literal["ondemand", "nightly"]
+
+
+def device_queue(device_id: str, lane: Lane) -> str:
+    return f"device.{device_id}.{lane}"
+
+
+def device_queues(device_id: str) -> list[str]:
+    """Queues of one device in the order they are served."""
+    return [device_queue(device_id, "ondemand"), device_queue(device_id, "nightly")]
+
+
+def device_key(device_id: str) -> str:
+    return DEVICE_KEY_PREFIX + device_id
+
+
+def trials_key(run_id: str) -> str:
+    """Hash: trial key → trial; the place where a result is inserted once."""
+    return f"tilefarm:run:{run_id}:trials"
+
+
+def events_key(run_id: str) -> str:
+    """Stream of ``trial`` and ``progress`` entries, in the order they happened."""
+    return f"tilefarm:run:{run_id}:events"
+
+
+def celery_settings() -> dict[str, Any]:
+    """Celery configuration; JSON only, late acknowledgement, one batch at a time.
+
+    The visibility timeout is far above the longest batch. A message that is delivered again all the same does
+    no harm: the worker leaves out cases whose results are in.
+    """
+    return {
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "task_ignore_result": True,
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "worker_prefetch_multiplier": 1,
+        "worker_enable_remote_control": False,
+        "worker_hijack_root_logger": False,
+        "broker_connection_retry_on_startup": True,
+        "broker_transport_options": {
+            "visibility_timeout": 3600,
+            "queue_order_strategy": "priority",
+            "global_keyprefix": "tilefarm:celery:",
+        },
+    }

@@ -1,0 +1,26 @@
+"""Settings from the environment, read once at the border (names start with ``TILEFARM_``)."""
+
+from pathlib import Path
+
+from platformdirs import user_cache_path
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Everything has a default that works on a fresh machine."""
+
+    model_config = SettingsConfigDict(env_prefix="TILEFARM_", extra="ignore", frozen=True)
+
+    broker: str = ""
+    """``redis://HOST:PORT/DB`` of a farm. Empty: `tilefarm run` starts a private redis-server."""
+    out: Path = Path("out")
+    """Runs and reports."""
+    blobs: str = ""
+    """fsspec URL of the blob store that every worker can reach. Empty: ``OUT/blobs`` of this machine."""
+    workdir: Path = user_cache_path("tilefarm")
+    """Where this machine's own GPU keeps job folders and blobs."""
+    runner_dir: Path = Path(__file__).resolve().parents[2] / "workers" / "runner" / "build"
+    """Builds of the runner, one folder a CMake preset."""
+
+    def blob_store(self) -> str:
+        return self.blobs or (self.out.resolve() / "blobs").as_uri()

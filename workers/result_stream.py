@@ -1,0 +1,128 @@
+"""The runner's result stream, proven whole (docs/wire-formats.md, "Result stream").
+
+Records count only once the final record has come and its byte count and digest agree with
+what was read: output cut anywhere is infrastructure, never a result.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.domain.errors import TruncatedOutput
+from orchestrator.domain.trial import Numerics, Sensors, Timing
+
+MAX_LINE_BYTES = 1 << 20
+RESULT_FORMAT = 1
+
+Status = Literal["ok", "compile_failed", "unsupported", "crashed", "hung", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class EndRecord:
+    """One case's end record."""
+
+    case: str
+    index: int
+    status: Status
+    stage: str = ""
+    reason: str = ""
+    log: str = ""
+    log_truncated: bool = False
+    signal: int | None = None
+    exit_code: int | None = None
+    deadline_ms: int | None = None
+    timing: Timing | None = None
+    sensors: Sensors | None = None
+    outputs: list[Numerics] = field(default_factory=list[Numerics])
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRecord:
+    """An end record and the driver that was loaded in the process that made it."""
+
+    end: EndRecord
+    driver: str
+
+
+_END = TypeAdapter(EndRecord)
+
+
+class ResultStream:
+    """Feed it lines; ``finish`` proves them whole and gives the records."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._digest = hashlib.sha256()
+        self._bytes = 0
+        self._driver = ""
+        self._records: list[CaseRecord] = []
+        self._final = False
+
+    def feed(self, line: bytes) -> tuple[str, str]:
+        """Take one line with its LF.
+
+        Returns:
+            (record type, case id or "") for live display.
+
+        Raises:
+            TruncatedOutput: not a record of this format.
+        """
+        if self._final:
+            raise TruncatedOutput(f"{self._source}: output after the final record")
+        if not line.endswith(b"\n") or len(line) > MAX_LINE_BYTES:
+            raise TruncatedOutput(f"{self._source}: a line was cut after {len(line)} bytes")
+        record = self._parse(line)
+        kind = str(record.get("type", ""))
+        if kind == "final":
+            self._prove(record)
+            return kind, ""
+        self._digest.update(line)
+        self._bytes += len(line)
+        if kind == "hello" and record.get("format") != RESULT_FORMAT:
+            raise TruncatedOutput(
+                f"{self._source}: runner speaks format {record.get('format')}, this host {RESULT_FORMAT}; "
+                "rebuild the runner with `make`"
+            )
+        if kind == "driver":
+            self._driver = f"{record.get('renderer', '')}; {record.get('version', '')}"
+        if kind == "end":
+            self._records.append(CaseRecord(self._end(record), self._driver))
+        return kind, str(record.get("case", ""))
+
+    def finish(self) -> list[CaseRecord]:
+        """All end records, in order.
+
+        Raises:
+            TruncatedOutput: the final record never came.
+        """
+        if not self._final:
+            raise TruncatedOutput(
+                f"{self._source}: output ended after {self._bytes} bytes without a final record"
+            )
+        return self._records
+
+    def _parse(self, line: bytes) -> dict[str, Any]:
+        try:
+            record = json.loads(line)
+        except ValueError as e:
+            raise TruncatedOutput(f"{self._source}: not a record: {line[:80]!r}") from e
+        if not isinstance(record, dict):
+            raise TruncatedOutput(f"{self._source}: not a record: {line[:80]!r}")
+        return cast("dict[str, Any]", record)
+
+    def _end(self, record: dict[str, Any]) -> EndRecord:
+        try:
+            return _END.validate_python({k: v for k, v in record.items() if k != "type"})
+        except ValidationError as e:
+            first = e.errors(include_url=False)[0]
+            raise TruncatedOutput(f"{self._source}: bad end record: {first['loc']}: {first['msg']}") from e
+
+    def _prove(self, record: dict[str, Any]) -> None:
+        said = (record.get("cases"), record.get("bytes"), record.get("sha256"))
+        seen = (len(self._records), self._bytes, self._digest.hexdigest())
+        if said != seen:
+            raise TruncatedOutput(f"{self._source}: the final record says {said}, read were {seen}")
+        self._final = True
