@@ -1,1 +1,1 @@
-"""What a run's results mean: outcomes against expectations, changes, the verdict sentence."""
+"""What a run's results mean: statistics, outcomes against expectations, comparison, summary. No I/O."""

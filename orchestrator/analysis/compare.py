@@ -1,0 +1,202 @@
+"""Two runs side by side, per (device, case). Provisional by name: two runs are no verdict on speed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.analysis.outcome import device_driver, trial_driver
+from orchestrator.analysis.stats import TimingStats, timing_stats
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.results import RunInfo, RunResults
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+
+PROVISIONAL = "provisional: two runs only, not a verdict"
+MOVED_FLOOR = 0.05
+"""A ratio within 5 % is never pointed out, however small the spreads."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochChange:
+    """A fact of a device that opens a new epoch: times before and after it measure different machines."""
+
+    device_id: str
+    what: str
+    """e.g. ``gles driver``, ``gles library``, ``OS build``."""
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One case on one device in both runs."""
+
+    device_id: str
+    case_id: str
+    label: str
+    verdict_before: Verdict
+    verdict_after: Verdict
+    before: TimingStats | None
+    after: TimingStats | None
+    hash_changed: bool | None
+    """Output bits differ; None when either run has no output."""
+    code_changed: bool
+    new_epoch: bool
+    """The device's driver, driver library, OS build or limits changed between the runs."""
+
+    @property
+    def verdict_changed(self) -> bool:
+        return self.verdict_before is not self.verdict_after
+
+    @property
+    def not_comparable(self) -> str:
+        """Why there is no ratio; empty when there is one."""
+        if self.before is None or self.after is None:
+            return "not timed in both runs"
+        if self.before.clock != self.after.clock:
+            return f"clock changed: {self.before.clock} → {self.after.clock}"
+        return ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Median after ÷ median before; above 1 is slower."""
+        if self.before is None or self.after is None or self.not_comparable:
+            return None
+        return self.after.median_ns / self.before.median_ns
+
+    @property
+    def moved(self) -> bool:
+        """Worth a look: more than 5 % and more than both spreads."""
+        if self.ratio is None or self.before is None or self.after is None:
+            return False
+        noise = max(MOVED_FLOOR, self.before.spread, self.after.spread)
+        return not 1 / (1 + noise) <= self.ratio <= 1 + noise
+
+    @property
+    def notable(self) -> bool:
+        return self.verdict_changed or self.moved or (self.hash_changed is True and not self.code_changed)
+
+    @property
+    def cause(self) -> Literal["code", "epoch", "environment"]:
+        """Where to look first: the shader, the device's software, or (same both) the night."""
+        if self.code_changed:
+            return "code"
+        return "epoch" if self.new_epoch else "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class OneSided:
+    """A (device, case) that only one of the runs has a trial of."""
+
+    device_id: str
+    case_id: str
+    label: str
+    why: str
+    """e.g. ``device not in this run``, ``pruned: shared_bytes 36864 > 16384``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    before: RunInfo
+    after: RunInfo
+    epochs: tuple[EpochChange, ...]
+    changes: tuple[Change, ...]
+    new: tuple[OneSided, ...]
+    missing: tuple[OneSided, ...]
+
+    def slowdowns(self, bound: float) -> tuple[Change, ...]:
+        """Changes whose ratio is above ``bound`` (1.10: ten percent slower) within one epoch."""
+        return tuple(c for c in self.changes if not c.new_epoch and c.ratio is not None and c.ratio > bound)
+
+
+def compare(before: RunResults, after: RunResults) -> Comparison:
+    """Everything that can be said about two runs. Devices and cases are matched by id."""
+    old_devices = {d.device_id: d for d in before.devices}
+    new_devices = {d.device_id: d for d in after.devices}
+    shared = [new_devices[i] for i in new_devices if i in old_devices]
+    epochs = [e for d in shared for e in epoch_changes(old_devices[d.device_id], d)]
+    broken = {e.device_id for e in epochs}
+    old_trials = {(t.device_id, t.case_id): t for t in before.trials}
+    new_trials = {(t.device_id, t.case_id): t for t in after.trials}
+    changes: list[Change] = []
+    for key, trial in new_trials.items():
+        old = old_trials.get(key)
+        if old is not None:
+            changes.append(_change(before, after, old, trial, old_devices, new_devices, broken))
+    return Comparison(
+        before=before.run,
+        after=after.run,
+        epochs=tuple(epochs),
+        changes=tuple(changes),
+        new=_absent(after, before, (k for k in new_trials if k not in old_trials)),
+        missing=_absent(before, after, (k for k in old_trials if k not in new_trials)),
+    )
+
+
+def epoch_changes(before: DeviceRecord, after: DeviceRecord) -> list[EpochChange]:
+    """Driver, loaded driver library, OS build and limits (field case G1-24)."""
+    found: list[EpochChange] = []
+
+    def note(what: str, old: str, new: str) -> None:
+        if old != new:
+            found.append(EpochChange(after.device_id, what, old, new))
+
+    note("OS build", before.os_build, after.os_build)
+    for new in after.profiles:
+        old = before.profile(new.api)
+        if old is None:
+            continue
+        note(f"{new.api} driver", device_driver(before, new.api), device_driver(after, new.api))
+        note(f"{new.api} library", old.library, new.library)
+        for name in sorted(old.limits.keys() | new.limits.keys()):
+            note(f"{new.api} limit {name}", str(old.limits.get(name, "")), str(new.limits.get(name, "")))
+    return found
+
+
+def _change(
+    before: RunResults,
+    after: RunResults,
+    old: Trial,
+    new: Trial,
+    old_devices: Mapping[str, DeviceRecord],
+    new_devices: Mapping[str, DeviceRecord],
+    broken: set[str],
+) -> Change:
+    case = after.cases[new.case_id].case
+    old_driver = trial_driver(old, old_devices[old.device_id], before.cases[old.case_id].case)
+    new_driver = trial_driver(new, new_devices[new.device_id], case)
+    old_hashes, new_hashes = _hashes(old), _hashes(new)
+    return Change(
+        device_id=new.device_id,
+        case_id=new.case_id,
+        label=case.label,
+        verdict_before=old.verdict,
+        verdict_after=new.verdict,
+        before=timing_stats(old.timing),
+        after=timing_stats(new.timing),
+        hash_changed=old_hashes != new_hashes if old_hashes and new_hashes else None,
+        code_changed=old.code_hash != new.code_hash,
+        new_epoch=new.device_id in broken or old_driver != new_driver,
+    )
+
+
+def _hashes(trial: Trial) -> dict[str, str]:
+    return {o.buffer: o.hash for o in trial.outputs}
+
+
+def _one_sided(results: RunResults, other: RunResults, key: tuple[str, str], why: str) -> OneSided:
+    device_id, case_id = key
+    if all(d.device_id != device_id for d in other.devices):
+        why = "device not in the other run"
+    return OneSided(device_id, case_id, results.cases[case_id].case.label, why)
+
+
+def _absent(results: RunResults, other: RunResults, keys: Iterable[tuple[str, str]]) -> tuple[OneSided, ...]:
+    """Trials of ``results`` (by key) that ``other`` has none of, and why."""
+    reasons = {
+        (p.device_id, p.case_id): "pruned in the other run: " + ", ".join(p.reasons) for p in other.pruned
+    }
+    reasons |= {(m.device_id, m.case_id): f"no result in the other run: {m.why}" for m in other.missing}
+    return tuple(
+        _one_sided(results, other, key, reasons.get(key, "not planned in the other run")) for key in keys
+    )

@@ -1,0 +1,146 @@
+"""Counts, the verdict in one sentence, and the exit code."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.compare import Change, Comparison
+from orchestrator.analysis.outcome import JudgedTrial, Outcome
+from orchestrator.domain.results import RunResults
+
+EXIT_OK, EXIT_WRONG, EXIT_INFRA = 0, 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Trials by outcome, and points without a trial. Each planned point is counted once."""
+
+    passed: int = 0
+    failed: int = 0
+    known: int = 0
+    """Known failures that failed as expected."""
+    unexpected_pass: int = 0
+    infra: int = 0
+    missing: int = 0
+    unsupported: int = 0
+    """Refused on the device."""
+    pruned: int = 0
+    """Dropped before dispatch."""
+
+    @property
+    def measured(self) -> int:
+        """Trials that say something about a kernel."""
+        return self.passed + self.failed + self.known + self.unexpected_pass
+
+    @property
+    def not_obtained(self) -> int:
+        return self.infra + self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    counts: Counts
+    sentence: str
+    exit_code: int
+    bad: bool
+    """True when the sentence reports something that a person must act on."""
+
+
+def count(trials: Iterable[JudgedTrial], *, pruned: int, missing: int) -> Counts:
+    by = Counter(t.outcome for t in trials)
+    return Counts(
+        passed=by[Outcome.PASSED],
+        failed=by[Outcome.FAILURE],
+        known=by[Outcome.EXPECTED_FAILURE],
+        unexpected_pass=by[Outcome.UNEXPECTEDLY_PASSED],
+        infra=by[Outcome.INFRA],
+        missing=missing,
+        unsupported=by[Outcome.UNSUPPORTED],
+        pruned=pruned,
+    )
+
+
+def summarise(
+    results: RunResults,
+    trials: Sequence[JudgedTrial],
+    comparison: Comparison | None,
+    max_slowdown: float | None,
+) -> Summary:
+    """The whole run. ``max_slowdown`` is a ratio (1.10) given by the caller; None bounds nothing.
+
+    Exit code 1 when a kernel is wrong unexpectedly or slower than the bound; else 3 when results are
+    missing, infrastructure failed, the run is incomplete or nothing was planned; else 0.
+    """
+    counts = count(trials, pruned=len(results.pruned), missing=len(results.missing))
+    slow = comparison.slowdowns(max_slowdown) if comparison is not None and max_slowdown is not None else ()
+    incomplete = not results.run.finished_at
+    nothing = counts.measured + counts.not_obtained + counts.unsupported + counts.pruned == 0
+    if counts.failed or slow:
+        exit_code = EXIT_WRONG
+    elif counts.not_obtained or incomplete or nothing:
+        exit_code = EXIT_INFRA
+    else:
+        exit_code = EXIT_OK
+    return Summary(
+        counts=counts,
+        sentence=sentence(trials, counts, slow=slow, max_slowdown=max_slowdown, incomplete=incomplete),
+        exit_code=exit_code,
+        bad=exit_code != EXIT_OK,
+    )
+
+
+def sentence(
+    trials: Iterable[JudgedTrial],
+    counts: Counts,
+    *,
+    slow: Sequence[Change] = (),
+    max_slowdown: float | None = None,
+    incomplete: bool = False,
+) -> str:
+    """What happened, worst news first. It claims success only over what was measured, and only alone."""
+    news: list[str] = []
+    if counts.failed:
+        failures = [t for t in trials if t.outcome is Outcome.FAILURE]
+        kinds = Counter(str(t.trial.verdict) for t in failures)
+        # A pass that the host's re-check contradicts is a failure whose verdict still says pass.
+        named = ", ".join(f"{n} {'re-check disagreed' if k == 'pass' else k}" for k, n in kinds.most_common())
+        news.append(f"{counts.failed} unexpected {_plural(counts.failed, 'failure')} ({named})")
+    if slow and max_slowdown is not None:
+        news.append(f"{len(slow)} slower than the bound of ×{max_slowdown:.2f}")
+    if counts.not_obtained:
+        parts = [
+            f"{counts.infra} infra" if counts.infra else "",
+            f"{counts.missing} missing" if counts.missing else "",
+        ]
+        named = ", ".join(p for p in parts if p)
+        news.append(f"{counts.not_obtained} {_plural(counts.not_obtained, 'result')} not obtained ({named})")
+    if incomplete:
+        news.append("the run is not complete")
+    if counts.unexpected_pass:
+        news.append(
+            f"{counts.unexpected_pass} unexpected {_plural(counts.unexpected_pass, 'pass', 'passes')}"
+        )
+    rest = _measured(counts)
+    if not news:
+        return f"No unexpected failure: {rest}."
+    return f"{_capital('; '.join(news))}. {_capital(rest)}."
+
+
+def _measured(counts: Counts) -> str:
+    if not counts.measured:
+        dropped = counts.pruned + counts.unsupported
+        return f"nothing was measured ({dropped} points unsupported)" if dropped else "nothing was measured"
+    words = [f"{counts.passed} of {counts.measured} measured trials passed"]
+    if counts.known:
+        words.append(f"{counts.known} failed as known")
+    if counts.pruned or counts.unsupported:
+        words.append(f"{counts.pruned + counts.unsupported} unsupported by the device")
+    return ", ".join(words)
+
+
+def _plural(n: int, one: str, many: str = "") -> str:
+    return one if n == 1 else many or one + "s"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
