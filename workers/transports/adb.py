@@ -1,0 +1,374 @@
+"""Phones through an adb server. The only file that imports adbutils, and it closes adbutils' gaps.
+
+adbutils' timeouts are per read and it starts a server whenever none answers; here every read gets what is
+left of one deadline, and a server is started only by :func:`start_server`.
+"""
+
+import hashlib
+import os
+import select
+import shutil
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from adbutils import AdbConnection, AdbError
+
+from orchestrator.domain.errors import (
+    DeviceLost,
+    InfraError,
+    NotInstalled,
+    TransferFailed,
+    TruncatedOutput,
+    UsageError,
+)
+from workers.transports import adb_shell
+from workers.transports.adb_listing import PhoneListing, parse_listing
+from workers.transports.adb_shell import Header, MarkerTail
+from workers.transports.adb_sync import Sync
+from workers.transports.base import CommandResult
+from workers.transports.deadline import Deadline, IdleWatch
+from workers.transports.getprop import parse_properties
+from workers.transports.lines import LineSplitter
+from workers.transports.paths import absolute, below
+
+DEFAULT_PORT = 5037
+_SERVER_S = 10.0
+"""The server is on this machine or near it: it answers questions about itself at once."""
+_KILL_S = 10.0
+_TPORT_SINCE = 41
+"""Server version that selects a phone by ``host:tport``; older ones know ``host:transport``."""
+
+_FINISH = """
+[ -d "$2" ] && { echo folder; exit 0; }
+if [ "$3" ]; then
+  sum=$(sha256sum < "$1" 2>/dev/null) || { echo untold; exit 0; }
+  case "$sum" in "$3"*) ;; *) echo digest; exit 0 ;; esac
+fi
+chmod "$4" "$1" && mv -f "$1" "$2" && echo moved
+"""
+"""Arguments: temporary file, target, sha256 (empty: proven already), mode. Says one word."""
+
+
+class _Connection(AdbConnection):
+    """A socket to the server whose every read and write has what is left of one deadline."""
+
+    def __init__(self, server: "AdbServer", deadline: Deadline) -> None:
+        self._server = server
+        self.deadline = deadline
+        super().__init__(server.host, server.port)
+
+    def _safe_connect(self) -> socket.socket:
+        """Connect, and never start a server: adbutils would."""
+        return socket.create_connection((self._server.host, self._server.port), self.deadline.left())
+
+    def _read_fully(self, n: int) -> bytes:
+        parts: list[bytes] = []
+        while n > 0 and (data := self.recv(n, self.deadline.left())):
+            parts.append(data)
+            n -= len(data)
+        return b"".join(parts)
+
+    def recv(self, n: int, left_s: float | None = None) -> bytes:
+        self.conn.settimeout(left_s if left_s is not None else self.deadline.left())
+        return self.conn.recv(n)
+
+    def send_all(self, data: bytes, left_s: float) -> None:
+        self.conn.settimeout(left_s)
+        self.conn.sendall(data)
+
+    def readable(self) -> bool:
+        return bool(select.select([self.conn], [], [], 0)[0])
+
+    def ask(self, service: str) -> None:
+        body = service.encode("utf-8", "surrogateescape")
+        self.send_all(b"%04x" % len(body) + body, self.deadline.left())
+        self.check_okay()
+
+    def close(self) -> None:
+        self.conn.close()
+
+
+@dataclass(frozen=True, slots=True)
+class AdbServer:
+    """Address of an adb server; every question opens a connection of its own."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+
+    def __str__(self) -> str:
+        return f"adb server {self.host}:{self.port}"
+
+    @contextmanager
+    def open(self, deadline: Deadline) -> Generator[_Connection]:
+        """A connection, with the errors of adbutils and sockets turned into ours.
+
+        Raises:
+            InfraError: no server there; says how to start one.
+        """
+        try:
+            connection = _Connection(self, deadline)
+        except TimeoutError as e:
+            raise deadline.exceeded() from e
+        except OSError as e:
+            raise InfraError(
+                f"{self}: none answers ({e.strerror or e}). Start it: adb -P {self.port} start-server; "
+                "or set ANDROID_ADB_SERVER_PORT (ADB_SERVER_SOCKET) to the one that runs."
+            ) from e
+        with connection, _translated(deadline):
+            yield connection
+
+    def version(self, timeout_s: float = _SERVER_S) -> int:
+        """41 for 1.0.41; read it at each lease, since another client may replace the server."""
+        text = self._ask("host:version", timeout_s)
+        try:
+            return int(text, 16)
+        except ValueError:
+            raise InfraError(f"{self}: answered its version with {text!r}. Is it an adb server?") from None
+
+    def list_text(self, timeout_s: float = _SERVER_S) -> str:
+        return self._ask("host:devices", timeout_s)
+
+    def connect_phone(self, address: str, timeout_s: float = 30.0) -> None:
+        """``adb connect``. Raises DeviceLost with the server's reason."""
+        answer = self._ask(f"host:connect:{address}", timeout_s)
+        if not answer.startswith(("connected to", "already connected to")):
+            raise DeviceLost(f"{address}: {answer.strip()}")
+
+    def disconnect_phone(self, address: str, timeout_s: float = _SERVER_S) -> None:
+        """``adb disconnect``; an address that is not connected is no error."""
+        with suppress(DeviceLost):
+            self._ask(f"host:disconnect:{address}", timeout_s)
+
+    def _ask(self, service: str, timeout_s: float) -> str:
+        with self.open(Deadline.after(timeout_s, f"{self}: {service}")) as connection:
+            connection.ask(service)
+            return connection.read_string_block()
+
+
+def server_address(environ: Mapping[str, str] = os.environ) -> AdbServer:
+    """Where the adb server is, from the variables that adb itself reads.
+
+    Raises:
+        UsageError: a value that cannot be used.
+    """
+    spec = environ.get("ADB_SERVER_SOCKET", "")
+    if spec:
+        kind, _, rest = spec.partition(":")
+        host, _, port = rest.rpartition(":")
+        if kind != "tcp" or not port.isdigit():
+            raise UsageError(f"ADB_SERVER_SOCKET={spec!r}: expected tcp:PORT or tcp:HOST:PORT")
+        return AdbServer(host or "127.0.0.1", int(port))
+    port = environ.get("ANDROID_ADB_SERVER_PORT", "") or str(DEFAULT_PORT)
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise UsageError(f"ANDROID_ADB_SERVER_PORT={port!r}: expected a port number")
+    return AdbServer(environ.get("ANDROID_ADB_SERVER_ADDRESS", "") or "127.0.0.1", int(port))
+
+
+def connect_server(host: str | None = None, port: int | None = None) -> AdbServer:
+    """The server at this address (default: from the environment), proven to answer; never starts one.
+
+    Raises:
+        InfraError: none answers; says what to do.
+    """
+    found = server_address()
+    server = AdbServer(host or found.host, port or found.port)
+    server.version()
+    return server
+
+
+def start_server(server: AdbServer, timeout_s: float = 20.0) -> AdbServer:
+    """Start a server with the adb on PATH, unless one answers already. It outlives this process.
+
+    Raises:
+        NotInstalled: no adb on PATH.
+        InfraError: it did not start; carries adb's words.
+    """
+    adb = shutil.which("adb")
+    if adb is None:
+        raise NotInstalled("adb is not on PATH. Install it: apt install adb")
+    with suppress(InfraError):
+        server.version()
+        return server
+    try:
+        done = subprocess.run(
+            [adb, "-H", server.host, "-P", str(server.port), "start-server"],
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as e:
+        raise InfraError(f"{server}: adb start-server did not end in {timeout_s:g} s") from e
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise InfraError(f"{server}: adb start-server failed ({done.returncode}): {said}")
+    server.version()
+    return server
+
+
+def list_phones(server: AdbServer, timeout_s: float = _SERVER_S) -> list[PhoneListing]:
+    """Every row of the server's list, usable or not."""
+    return parse_listing(server.list_text(timeout_s))
+
+
+class AdbDevice:
+    """Implements :class:`workers.transports.base.Device` on a phone that an adb server lists."""
+
+    def __init__(self, server: AdbServer, serial: str, workdir: str = "/data/local/tmp/tilefarm") -> None:
+        self._server = server
+        self._serial = serial
+        self._workdir = absolute(workdir)
+
+    @property
+    def serial(self) -> str:
+        return self._serial
+
+    @property
+    def workdir(self) -> str:
+        return self._workdir
+
+    def run(
+        self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> CommandResult:
+        chunks: list[bytes] = []
+        watch = IdleWatch(self._deadline(timeout_s, argv[0]), None)
+        code = self._execute(argv, chunks.append, watch, env, stderr=True)
+        return CommandResult(code, b"".join(chunks))
+
+    def stream(
+        self,
+        argv: Sequence[str],
+        on_line: Callable[[bytes], None],
+        *,
+        timeout_s: float,
+        idle_timeout_s: float,
+        env: Mapping[str, str] | None = None,
+    ) -> int:
+        lines = LineSplitter(on_line)
+        watch = IdleWatch(self._deadline(timeout_s, argv[0]), idle_timeout_s)
+        code = self._execute(argv, lines.feed, watch, env, stderr=False)
+        lines.close()
+        return code
+
+    def push(self, data: bytes, path: str, *, timeout_s: float, mode: int = 0o644) -> None:
+        deadline = self._deadline(timeout_s, f"push {path}")
+        folder, _, _ = absolute(path).rpartition("/")
+        partial = f"{folder}/.{uuid.uuid4().hex}.part"
+        digest = hashlib.sha256(data).hexdigest()
+        try:
+            self._send(partial, data, deadline)
+            said = self._finish(partial, path, digest, mode, deadline)
+            if said == "untold":  # no sha256sum on this phone
+                if self._receive(partial, deadline) != data:
+                    raise TransferFailed(f"{deadline.what}: the file on the phone has other bytes")
+                said = self._finish(partial, path, "", mode, deadline)
+            if said == "digest":
+                raise TransferFailed(f"{deadline.what}: the file on the phone has another sha256")
+            if said != "moved":
+                raise TransferFailed(f"{deadline.what}: cannot rename {partial} ({said or 'no answer'})")
+        except InfraError:
+            with suppress(InfraError):  # a lost phone keeps it; the next session clears the workdir
+                self.run(["rm", "-f", partial], timeout_s=_KILL_S)
+            raise
+
+    def pull(self, path: str, *, timeout_s: float) -> bytes:
+        return self._receive(absolute(path), self._deadline(timeout_s, f"pull {path}"))
+
+    def list_dir(self, path: str, *, timeout_s: float) -> Mapping[str, int]:
+        deadline = self._deadline(timeout_s, f"list {path}")
+        with self._service("sync:", deadline) as connection:
+            return Sync(connection, deadline).list_files(absolute(path))
+
+    def remove(self, path: str, *, timeout_s: float) -> None:
+        target = below(self._workdir, path)
+        done = self.run(["rm", "-rf", target], timeout_s=timeout_s)
+        if done.exit_code != 0:
+            said = done.stdout.decode("utf-8", "replace").strip()
+            raise TransferFailed(f"{self._serial}: remove {path}: exit code {done.exit_code} {said}")
+
+    def properties(self, *, timeout_s: float) -> Mapping[str, str]:
+        return parse_properties(self.run(["getprop"], timeout_s=timeout_s).stdout)
+
+    def _deadline(self, timeout_s: float, what: str) -> Deadline:
+        return Deadline.after(timeout_s, f"{self._serial}: {what}")
+
+    @contextmanager
+    def _service(self, service: str, deadline: Deadline) -> Generator[_Connection]:
+        with self._server.open(deadline) as connection:
+            connection.ask(f"host:transport:{self._serial}")
+            connection.ask(service)
+            yield connection
+
+    def _features(self, deadline: Deadline) -> list[str]:
+        """What server and phone both speak; never cached, since an update of either changes it."""
+        with self._service("host:features", deadline) as connection:
+            return connection.read_string_block().split(",")
+
+    def _execute(
+        self,
+        argv: Sequence[str],
+        sink: Callable[[bytes], None],
+        watch: IdleWatch,
+        env: Mapping[str, str] | None,
+        *,
+        stderr: bool,
+    ) -> int:
+        nonce = uuid.uuid4().hex
+        deadline = watch.total
+        line = adb_shell.command_line(argv, env, nonce)
+        v2 = "shell_v2" in self._features(deadline)
+        tail = MarkerTail(nonce, sink)
+        header = Header(nonce, sink if v2 else tail.feed)
+        ended = False
+        try:
+            if v2:
+                with self._service(f"shell,v2,raw:{line}", deadline) as connection:
+                    code = adb_shell.read_v2(connection, header.feed, watch, deadline.what)
+            else:
+                line = adb_shell.command_line_v1(line, nonce, stderr=stderr)
+                with self._service(f"shell:{line}", deadline) as connection:
+                    code = adb_shell.read_v1(connection, header, tail, watch, deadline.what)
+            ended = True
+        finally:
+            if header.pid and not ended:
+                self._kill(header.pid)
+        if not header.pid:
+            raise TruncatedOutput(f"{deadline.what}: the phone's shell did not start it: {header.refusal}")
+        return code
+
+    def _kill(self, pid: int) -> None:
+        """Closing a service leaves its process running on a phone; end it by its id."""
+        with suppress(InfraError):  # a lost phone cannot be asked; the first error is the one to tell
+            self.run(adb_shell.kill_argv(pid), timeout_s=_KILL_S)
+
+    def _send(self, path: str, data: bytes, deadline: Deadline) -> None:
+        with self._service("sync:", deadline) as connection:
+            Sync(connection, deadline).send(path, data, int(time.time()))
+
+    def _receive(self, path: str, deadline: Deadline) -> bytes:
+        with self._service("sync:", deadline) as connection:
+            return Sync(connection, deadline).recv(path)
+
+    def _finish(self, partial: str, path: str, digest: str, mode: int, deadline: Deadline) -> str:
+        argv = ["sh", "-c", _FINISH, "sh", partial, path, digest, f"{mode:o}"]
+        done = self.run(argv, timeout_s=deadline.left())
+        return done.stdout.decode("utf-8", "replace").strip()
+
+
+@contextmanager
+def _translated(deadline: Deadline) -> Generator[None]:
+    try:
+        yield
+    except TimeoutError as e:
+        raise deadline.exceeded() from e
+    except AdbError as e:
+        text = str(e) or "the server closed the connection"
+        if "unauthorized" in text:
+            text = "unauthorized: accept this host's key on the phone's screen, then run again"
+        raise DeviceLost(f"{deadline.what}: {text}") from e
+    except OSError as e:
+        raise DeviceLost(f"{deadline.what}: the link broke ({e.strerror or e})") from e

@@ -1,0 +1,64 @@
+"""Rows of ``adb devices``: serials with spaces, states with explanations, banner lines."""
+
+import re
+from dataclasses import dataclass
+
+_STATES = (
+    *("device", "offline", "unauthorized", "authorizing", "connecting"),
+    *("recovery", "rescue", "sideload", "bootloader", "host", "detached"),
+)
+_NO_PERMISSIONS = "no permissions"
+_STATE = "|".join([*_STATES, f"{_NO_PERMISSIONS}.*?"])
+_PADDED = re.compile(rf"(?P<serial>\S.*?)\s+(?P<state>{_STATE})(?:\s+(?:usb:|[\w]+:)\S.*)?\s*\Z")
+"""A row of ``devices -l`` has spaces for the tab and ``key:value`` words after the state."""
+
+_BANNERS = ("* daemon", "List of devices", "adb server")
+
+_REASONS = {
+    "device": "",
+    "offline": "does not answer adb: unplug and plug it in again, or restart it",
+    "unauthorized": "accept this host's key on the phone's screen",
+    "authorizing": "adb is still asking the phone; list again in a moment",
+    "connecting": "adb is still connecting; list again in a moment",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneListing:
+    """One row of the adb server's list."""
+
+    serial: str
+    state: str
+    """``device`` when it can be used; ``unknown`` for a word that this version does not know."""
+    reason: str
+    """Empty for ``device``; else why it cannot be used and what to do."""
+
+    @property
+    def usable(self) -> bool:
+        return self.state == "device"
+
+
+def parse_listing(text: str) -> list[PhoneListing]:
+    """Rows of ``host:devices`` (tab after the serial) or of ``adb devices -l`` (padded with spaces)."""
+    found: list[PhoneListing] = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if not line.strip() or line.startswith(_BANNERS):
+            continue
+        serial, tab, state = line.partition("\t")
+        if not tab:
+            padded = _PADDED.match(line)
+            if padded is None:
+                continue
+            serial, state = padded["serial"], padded["state"]
+        found.append(_row(serial.strip(), state.strip()))
+    return found
+
+
+def _row(serial: str, text: str) -> PhoneListing:
+    if text.startswith(_NO_PERMISSIONS):
+        detail = text.removeprefix(_NO_PERMISSIONS).strip() or "see udev rules"
+        return PhoneListing(serial, _NO_PERMISSIONS, f"this user may not open the USB device {detail}")
+    word = text.split(maxsplit=1)[0] if text else ""
+    if word not in _STATES:
+        return PhoneListing(serial, "unknown", f"adb says {text!r}")
+    return PhoneListing(serial, word, _REASONS.get(word, f"is in state {word}: boot it into Android"))
