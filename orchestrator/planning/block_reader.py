@@ -1,0 +1,124 @@
+"""One block of a suite, checked against the kernel that it names."""
+
+from collections.abc import Mapping
+
+from orchestrator.domain.case import AxisValue, axis_text
+from orchestrator.domain.kernel import Axis, Kernel
+from orchestrator.planning.axis_values import allows, refusal
+from orchestrator.planning.fields import Record, one_or_many
+from orchestrator.planning.matrix import Block, Exclude, Space
+from orchestrator.planning.suggest import did_you_mean, shown
+from orchestrator.planning.yaml_tree import Fields, Node, Problem
+
+BLOCK_KEYS = ("name", "kernel", "workloads", "axes", "inputs", "seeds", "excludes")
+
+
+def read_block(
+    record: Record, kernels: Mapping[str, Kernel], excludes: tuple[Exclude, ...], problems: list[Problem]
+) -> Block | None:
+    """The block, or None after problems that leave nothing to expand."""
+    before = len(problems)
+    name = record.text("kernel")
+    kernel = kernels.get(name)
+    if kernel is None:
+        if name:
+            record.problem("kernel", f"there is no kernel {shown(name)}.{did_you_mean(name, kernels)}")
+        return None
+    axes = _space(record.node.entries.get("axes"), record.at("axes"), kernel, "axes", record, problems)
+    block = Block(
+        where=record.where,
+        line=record.node.line,
+        kernel=kernel.name,
+        op=kernel.op,
+        workloads=_workloads(record, kernel, problems),
+        axes=axes,
+        inputs=_inputs(record, kernel, problems),
+        seeds=_seeds(record, problems),
+        excludes=excludes,
+        name=record.text("name"),
+    )
+    return block if len(problems) == before else None
+
+
+def _workloads(record: Record, kernel: Kernel, problems: list[Problem]) -> tuple[Space, ...]:
+    if "workloads" not in record.node.entries:
+        return (_space(None, record.at("workloads"), kernel, "workloads", record, problems),)
+    return tuple(
+        _space(node, where, kernel, "workloads", record, problems)
+        for node, where in record.items("workloads")
+    )
+
+
+def _space(
+    node: Node | None, where: str, kernel: Kernel, key: str, record: Record, problems: list[Problem]
+) -> Space:
+    """The values of each declared axis (or parameter) in the kernel's order, defaults filled in."""
+    declared, other = (kernel.axes, kernel.params) if key == "axes" else (kernel.params, kernel.axes)
+    word = "axis" if key == "axes" else "parameter"
+    line = record.line(key) if node is None else node.line
+    given = node if isinstance(node, Fields) else Fields(line)
+    if node is not None and not isinstance(node, Fields):
+        example = f"{declared[0].name}: …" if declared else "nothing"
+        problems.append(Problem(line, where, f"must be a mapping such as {{{example}}}"))
+        return {}
+    names = [axis.name for axis in declared]
+    for name in given.entries:
+        if name not in names:
+            misplaced = any(axis.name == name for axis in other)
+            place = "workloads" if key == "axes" else "axes"
+            hint = f" It belongs under {place}." if misplaced else did_you_mean(name, names)
+            what = f"{kernel.name} has no {word} {shown(name)}.{hint}"
+            problems.append(Problem(given.lines[name], where, what))
+    space: Space = {}
+    for axis in declared:
+        if axis.name in given.entries:
+            space[axis.name] = _values(given.entries[axis.name], f"{where}.{axis.name}", axis, problems)
+        elif axis.default is not None:
+            space[axis.name] = (axis.default,)
+        else:
+            known = "" if axis.values is None else f" Known: {', '.join(map(axis_text, axis.values))}."
+            problems.append(
+                Problem(line, where, f"{word} {shown(axis.name)} of {kernel.name} is missing.{known}")
+            )
+    return space
+
+
+def _values(node: Node, where: str, axis: Axis, problems: list[Problem]) -> tuple[AxisValue, ...]:
+    found: list[AxisValue] = []
+    for scalar, at in one_or_many(node, where, problems):
+        value = scalar.value
+        if value is None or isinstance(value, float) or not allows(axis, value):
+            problems.append(Problem(scalar.line, at, refusal(axis, value, scalar.text)))
+        elif value in found:
+            problems.append(Problem(scalar.line, at, f"{shown(axis_text(value))} is listed twice"))
+        else:
+            found.append(value)
+    return tuple(found)
+
+
+def _inputs(record: Record, kernel: Kernel, problems: list[Problem]) -> tuple[str, ...]:
+    node = record.node.entries.get("inputs")
+    if node is None:
+        return ("normal",) if "normal" in kernel.distributions else kernel.distributions[:1]
+    axis = Axis("inputs", kernel.distributions)
+    return tuple(str(v) for v in _values(node, record.at("inputs"), axis, problems))
+
+
+def _seeds(record: Record, problems: list[Problem]) -> tuple[int, ...]:
+    node = record.node.entries.get("seeds")
+    if node is None:
+        return (1,)
+    values = _values(node, record.at("seeds"), Axis("seeds", None), problems)
+    return tuple(v for v in values if isinstance(v, int))
+
+
+def points(block: Block) -> int:
+    """Points of a block before excludes, those of overlapping workloads counted twice."""
+    return sum(_size(w) for w in block.workloads) * _size(block.axes) * len(block.inputs) * len(block.seeds)
+
+
+def _size(space: Space) -> int:
+    size = 1
+    for values in space.values():
+        size *= len(values)
+    return size

@@ -1,0 +1,92 @@
+"""What matrix.yaml says, checked: suites of blocks, excludes and expectations. Format: docs/matrix.md.
+
+Reading it is ``matrix_reader.load_matrix``; turning a suite into cases is ``expand``.
+"""
+
+from dataclasses import dataclass, field
+from datetime import date
+
+from orchestrator.domain.case import AxisValue
+from orchestrator.domain.errors import UsageError
+from orchestrator.domain.expectation import Expectation
+from orchestrator.planning.suggest import did_you_mean, shown
+
+MATRIX_VERSION = 1
+
+Space = dict[str, tuple[AxisValue, ...]]
+"""Names in the kernel's order → distinct values in the order of the file; means their product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exclude:
+    """Removes the points that ``when`` selects."""
+
+    when: str
+    reason: str
+    owner: str
+    expires: date
+    line: int
+    where: str
+
+    def expired(self, today: date) -> bool:
+        return today > self.expires
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Points of one kernel: union of the workloads' products, times axes, inputs and seeds.
+
+    Every parameter and axis of the kernel is present: defaults are filled in.
+    """
+
+    where: str
+    line: int
+    kernel: str
+    op: str
+    workloads: tuple[Space, ...]
+    axes: Space
+    inputs: tuple[str, ...]
+    seeds: tuple[int, ...] = (1,)
+    excludes: tuple[Exclude, ...] = ()
+    """In force: expired ones are left out."""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A named list of blocks and how each of its cases is run."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    description: str = ""
+    repeats: int = 10
+    """Timed dispatch sequences a case."""
+    warmup: int = 1
+    replays: int = 1
+    """Verified sequences a case."""
+    deadline_s: int = 30
+    """A case that takes longer is hung."""
+    budget_s: float | None = None
+    """Planned device time a device that the suite should stay within; None: no budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    file: str
+    suites: dict[str, Suite]
+    excludes: tuple[Exclude, ...] = ()
+    """In force: expired ones are left out and stand in ``warnings``."""
+    expectations: tuple[Expectation, ...] = ()
+    """In force, as ``excludes``."""
+    warnings: tuple[str, ...] = field(default=())
+
+    def suite(self, name: str) -> Suite:
+        """The suite of that name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if name not in self.suites:
+            hint = did_you_mean(name, self.suites)
+            raise UsageError(f"{self.file}: suites: there is no suite {shown(name)}.{hint}")
+        return self.suites[name]
