@@ -1,1 +1,1 @@
-"""Reports: a model built from a run's results, and its renderers."""
+"""A run's results as pages for people and files for machines; entry point: ``reports.write``."""

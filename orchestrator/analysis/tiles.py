@@ -48,7 +48,7 @@ def tile_coordinates(text: str) -> tuple[str, str] | None:
 
 
 def tile_grids(results: RunResults, judged: Iterable[JudgedTrial], device_id: str) -> list[TileGrid]:
-    """Every grid of a device with at least two measured tile sizes, in order of the trials."""
+    """Every grid of a device with at least three measured tile sizes, in order of the trials."""
     families: dict[tuple[str, ...], list[JudgedTrial]] = defaultdict(list)
     for item in judged:
         if item.device.device_id == device_id and tile_coordinates(_tile(item.info.case.axes)):
@@ -61,7 +61,7 @@ def tile_grids(results: RunResults, judged: Iterable[JudgedTrial], device_id: st
         if pruned.device_id == device_id and info is not None and tile_coordinates(_tile(info.case.axes)):
             dropped[_family(info.case.kernel, info.case.workload_id, info.case.axes)].append(pruned)
     grids = (_grid(results, items, dropped.get(key, [])) for key, items in families.items())
-    return [g for g in grids if sum(c.median_ns is not None for c in g.cells.values()) >= 2]
+    return [g for g in grids if sum(c.median_ns is not None for c in g.cells.values()) >= 3]
 
 
 def _grid(results: RunResults, items: list[JudgedTrial], dropped: list[Pruned]) -> TileGrid:

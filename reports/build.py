@@ -1,0 +1,178 @@
+"""RunResults and its analysis → ReportModel."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from orchestrator.analysis.compare import Change, Comparison, compare
+from orchestrator.analysis.hints import HintEffect, hint_effects
+from orchestrator.analysis.outcome import CompileWhen, JudgedTrial, compile_recorded, judge
+from orchestrator.analysis.summary import Counts, count, sentence, summarise
+from orchestrator.analysis.tiles import tile_grids
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.results import RunResults
+from reports.findings import Logs, findings
+from reports.model import DeviceSection, PrunedGroup, ReportModel, SocPage
+from reports.tables import best_rows, variant_tables
+from reports.text import file_stem
+
+MAX_LABELS = 50
+"""Pruned points named per reason; the others are counted."""
+
+
+def build_report(
+    results: RunResults,
+    previous: RunResults | None,
+    today: date,
+    *,
+    max_slowdown: float | None = None,
+    compile_when: CompileWhen = compile_recorded,
+) -> ReportModel:
+    """Everything the renderers need. ``previous`` is the run to compare with, or None.
+
+    Raises:
+        WireError: results that contradict themselves.
+        UsageError: an expectation's ``when`` that is no selection expression.
+    """
+    judgement = judge(results, today, compile_when)
+    comparison = compare(previous, results) if previous is not None else None
+    builder = _Builder(results, judgement.trials, comparison)
+    return ReportModel(
+        run=results.run,
+        summary=summarise(results, judgement.trials, comparison, max_slowdown),
+        socs=builder.soc_pages(max_slowdown),
+        expectations=judgement.uses,
+        excluded=tuple(results.excluded),
+        missing=tuple((m.device_id, _label(results, m.case_id), m.why) for m in results.missing),
+        comparison=comparison,
+        max_slowdown=max_slowdown,
+        logs=builder.logs.files,
+    )
+
+
+class _Builder:
+    """Groups everything by device once, so that a page costs what it shows."""
+
+    def __init__(
+        self, results: RunResults, trials: Sequence[JudgedTrial], comparison: Comparison | None
+    ) -> None:
+        self.results = results
+        self.logs = Logs()
+        self._comparison = comparison
+        self._trials: dict[str, list[JudgedTrial]] = defaultdict(list)
+        for item in trials:
+            self._trials[item.device.device_id].append(item)
+        self._hints: dict[str, list[HintEffect]] = defaultdict(list)
+        for effect in hint_effects(trials):
+            self._hints[effect.device_id].append(effect)
+        self._changes: dict[str, list[Change]] = defaultdict(list)
+        for change in comparison.changes if comparison is not None else ():
+            self._changes[change.device_id].append(change)
+
+    def soc_pages(self, max_slowdown: float | None) -> tuple[SocPage, ...]:
+        groups: dict[str, list[DeviceRecord]] = defaultdict(list)
+        for device in self.results.devices:
+            groups[device.soc.name].append(device)
+        names = soc_file_names(groups)
+        pages: list[SocPage] = []
+        for number, (soc, devices) in enumerate(groups.items()):
+            sections = tuple(self._section(d, f"d{number}-{i}") for i, d in enumerate(devices))
+            trials = [t for d in devices for t in self._trials[d.device_id]]
+            counts = self._counts(devices)
+            slow = self._slow(devices, max_slowdown)
+            pages.append(
+                SocPage(
+                    soc=soc,
+                    file_name=names[soc],
+                    sentence=sentence(trials, counts, slow=slow, max_slowdown=max_slowdown),
+                    counts=counts,
+                    bad=bool(counts.failed or counts.not_obtained or slow),
+                    virtual=all(d.virtual for d in devices),
+                    devices=sections,
+                )
+            )
+        return tuple(pages)
+
+    def _slow(self, devices: Sequence[DeviceRecord], bound: float | None) -> tuple[Change, ...]:
+        if self._comparison is None or bound is None:
+            return ()
+        ids = {d.device_id for d in devices}
+        return tuple(c for c in self._comparison.slowdowns(bound) if c.device_id in ids)
+
+    def _counts(self, devices: Sequence[DeviceRecord]) -> Counts:
+        ids = {d.device_id for d in devices}
+        return count(
+            (t for i in ids for t in self._trials[i]),
+            pruned=sum(p.device_id in ids for p in self.results.pruned),
+            missing=sum(m.device_id in ids for m in self.results.missing),
+        )
+
+    def _section(self, device: DeviceRecord, anchor: str) -> DeviceSection:
+        results, trials = self.results, self._trials[device.device_id]
+        found = findings(results, trials, self.logs, prefix=anchor)
+        anchors = {f.case_id: f.anchor for f in found}
+        hints = self._hints[device.device_id]
+        counts = self._counts([device])
+        return DeviceSection(
+            anchor=anchor,
+            device=device,
+            sentence=sentence(trials, counts),
+            counts=counts,
+            warning=device_warning(device),
+            findings=found,
+            missing=tuple(
+                (_label(results, m.case_id), m.why)
+                for m in results.missing
+                if m.device_id == device.device_id
+            ),
+            best=best_rows(trials),
+            tables=variant_tables(trials, anchors, hints),
+            grids=tuple(tile_grids(results, trials, device.device_id)),
+            hints=tuple(hints),
+            pruned=_pruned(results, device.device_id),
+            changes=tuple(sorted(self._changes[device.device_id], key=_importance)),
+        )
+
+
+def device_warning(device: DeviceRecord) -> str:
+    if not device.virtual:
+        return ""
+    renderer = device.profiles[0].renderer if device.profiles else "the driver"
+    return (
+        f"virtual phone: {renderer} of this host under declared limits; "
+        f"its times say nothing about {device.soc.name}"
+    )
+
+
+def soc_file_names(socs: Mapping[str, object]) -> dict[str, str]:
+    """``soc-NAME.html``; names that differ only in unsafe characters or in case stay apart."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for soc in socs:
+        digest = sha256_hex(soc.encode("utf-8", "surrogatepass"))[:6]
+        stem = file_stem(soc, digest)
+        if stem.lower() in taken:
+            stem = f"{stem}-{digest}"
+        taken.add(stem.lower())
+        names[soc] = f"soc-{stem}.html"
+    return names
+
+
+def _pruned(results: RunResults, device_id: str) -> tuple[PrunedGroup, ...]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for pruned in results.pruned:
+        if pruned.device_id == device_id:
+            groups["; ".join(pruned.reasons)].append(_label(results, pruned.case_id))
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    return tuple(PrunedGroup(reason, len(labels), tuple(labels[:MAX_LABELS])) for reason, labels in ordered)
+
+
+def _label(results: RunResults, case_id: str) -> str:
+    info = results.cases.get(case_id)
+    return info.case.label if info is not None else case_id or "every case"
+
+
+def _importance(change: Change) -> tuple[bool, bool, float]:
+    """Changed verdicts, then notable ones, slowest first."""
+    return (not change.verdict_changed, not change.notable, -(change.ratio or 0.0))

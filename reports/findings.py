@@ -1,0 +1,99 @@
+"""Trials that need words: reason, numbers, worst element, log, and how to run them again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.analysis.numerics import ElementError, coordinates, element_error, tolerance_use
+from orchestrator.analysis.outcome import JudgedTrial, Outcome
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.results import CaseInfo, RunResults
+from orchestrator.domain.trial import Element, Numerics
+from reports.model import Finding, OutputDetail
+from reports.text import shell_word, visible_block
+
+INLINE_LOG = 3_000
+"""Characters of a driver's log that a page shows; a longer log goes to a file of its own."""
+
+ORDER = (
+    Outcome.FAILURE,
+    Outcome.INFRA,
+    Outcome.UNEXPECTEDLY_PASSED,
+    Outcome.EXPECTED_FAILURE,
+    Outcome.UNSUPPORTED,
+)
+"""Findings by what a person reads first; a plain pass is none."""
+
+
+@dataclass(slots=True)
+class Logs:
+    """Files for the logs that are too long for a page, one per content."""
+
+    files: dict[str, str] = field(default_factory=dict[str, str])
+
+    def add(self, log: str) -> str:
+        name = f"logs/{sha256_hex(log.encode('utf-8', 'surrogatepass'))[:16]}.txt"
+        self.files[name] = visible_block(log, len(log))
+        return name
+
+
+def findings(
+    results: RunResults, trials: Sequence[JudgedTrial], logs: Logs, prefix: str
+) -> tuple[Finding, ...]:
+    """Of one device, most urgent first; anchors are ``PREFIX-fN``."""
+    chosen = [t for outcome in ORDER for t in trials if t.outcome is outcome]
+    return tuple(_finding(results, t, logs, f"{prefix}-f{i}") for i, t in enumerate(chosen))
+
+
+def _finding(results: RunResults, item: JudgedTrial, logs: Logs, anchor: str) -> Finding:
+    trial, case = item.trial, item.info.case
+    long = len(trial.log) > INLINE_LOG
+    return Finding(
+        anchor=anchor,
+        device_id=trial.device_id,
+        device_name=item.device.name,
+        case_id=trial.case_id,
+        kernel=case.kernel,
+        label=case.label,
+        outcome=item.outcome,
+        verdict=trial.verdict,
+        reason=trial.reason,
+        note=item.note,
+        outputs=tuple(_detail(item.info, o) for o in trial.outputs),
+        driver=trial.driver,
+        code_hash=trial.code_hash,
+        attempt=trial.attempt,
+        log=trial.log[:INLINE_LOG] if long else trial.log,
+        log_file=logs.add(trial.log) if long else "",
+        repro=repro_command(results.run.suite, trial.case_id, item.device),
+        duration_ms=trial.duration_ms,
+    )
+
+
+def repro_command(suite: str, case_id: str, device: DeviceRecord) -> str:
+    """Runs exactly this case on exactly this device; for bash."""
+    target = "local" if device.transport == "local" else device.serial
+    chosen = f"--suite {shell_word(suite)} " if suite else ""
+    return f"tilefarm run {chosen}--case {shell_word(case_id)} --device {shell_word(target)}"
+
+
+def _detail(info: CaseInfo, output: Numerics) -> OutputDetail:
+    shape = info.output_shape.get(output.buffer, [])
+    tolerance = info.tolerance.get(output.buffer)
+
+    def explain(element: Element | None) -> ElementError | None:
+        return None if element is None or tolerance is None else element_error(element, shape, tolerance)
+
+    def at(index: int | None) -> tuple[int, ...] | None:
+        return None if index is None else coordinates(index, shape)
+
+    differs = output.differs
+    return OutputDetail(
+        numerics=output,
+        tolerance=tolerance,
+        use=None if tolerance is None else tolerance_use(output, tolerance),
+        worst=explain(output.worst),
+        first_bad=explain(output.first_bad),
+        unwritten_at=at(output.unwritten_first),
+        differs_at=(None, None) if differs is None else (at(differs.first), at(differs.last)),
+    )

@@ -1,0 +1,176 @@
+"""What a report says, without how it looks. Texts are raw: renderers escape them."""
+
+from dataclasses import dataclass
+
+from orchestrator.analysis.compare import Change, Comparison
+from orchestrator.analysis.hints import HintEffect
+from orchestrator.analysis.numerics import ElementError, ToleranceUse
+from orchestrator.analysis.outcome import ExpectationUse, Outcome
+from orchestrator.analysis.stats import TimingStats
+from orchestrator.analysis.summary import Counts, Summary
+from orchestrator.analysis.tiles import TileGrid
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.kernel import Tolerance
+from orchestrator.domain.results import Excluded, RunInfo
+from orchestrator.domain.trial import Numerics
+from orchestrator.domain.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDetail:
+    """One checked output of a trial that needs words."""
+
+    numerics: Numerics
+    tolerance: Tolerance | None
+    use: ToleranceUse | None
+    worst: ElementError | None
+    first_bad: ElementError | None
+    unwritten_at: tuple[int, ...] | None
+    """Coordinates of the first unwritten element."""
+    differs_at: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
+    """Coordinates of the first and last element that differ between executions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A trial that a person should read about: everything but a plain pass."""
+
+    anchor: str
+    """Unique in the page, ``[a-z0-9-]+``."""
+    device_id: str
+    device_name: str
+    case_id: str
+    kernel: str
+    label: str
+    outcome: Outcome
+    verdict: Verdict
+    reason: str
+    note: str
+    outputs: tuple[OutputDetail, ...]
+    driver: str
+    code_hash: str
+    attempt: int
+    log: str
+    log_file: str
+    """File beside the page that holds the whole log; empty when the page shows all of it."""
+    repro: str
+    """Command line that runs exactly this case on this device again."""
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRow:
+    anchor: str
+    """The finding of this trial; empty for a plain pass."""
+    case_id: str
+    kernel: str
+    values: tuple[str, ...]
+    """In the order of the table's columns."""
+    outcome: Outcome
+    verdict: Verdict
+    stats: TimingStats | None
+    speedup: float | None
+    gflops: float | None
+    bytes_moved: int
+    traffic_ratio: float | None
+    max_error: float | None
+    use: ToleranceUse | None
+    compile_ns: int | None
+    fastest: bool
+    """The fastest correct row of its kernel, workload and inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantTable:
+    """All trials of one op and shape on one device, fastest first."""
+
+    title: str
+    common: tuple[tuple[str, str], ...]
+    """Axes that have one value in every row."""
+    columns: tuple[str, ...]
+    """Axes that vary."""
+    rows: tuple[VariantRow, ...]
+    hidden_hints: int
+    """Rows left out because their hint changes nothing: the row that stays names both hints."""
+    low_ns: float
+    high_ns: float
+    """Smallest and largest sample, the ends of the rows' range bars; 0 without times."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestRow:
+    """The fastest correct variant of a kernel per workload, api and precision."""
+
+    workload: str
+    kernel: str
+    api: str
+    precision: str
+    variant: str
+    stats: TimingStats
+    speedup: float | None
+    gflops: float | None
+    of: int
+    """Correct variants that it was chosen from."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedGroup:
+    """Points dropped for one reason."""
+
+    reason: str
+    count: int
+    labels: tuple[str, ...]
+    """The first of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSection:
+    anchor: str
+    device: DeviceRecord
+    sentence: str
+    counts: Counts
+    warning: str
+    """What must be known before any of its numbers is read, e.g. that the phone is virtual."""
+    findings: tuple[Finding, ...]
+    """Failures first, then what was not obtained, unexpected passes, known failures, refusals."""
+    missing: tuple[tuple[str, str], ...]
+    """(label, why)"""
+    best: tuple[BestRow, ...]
+    tables: tuple[VariantTable, ...]
+    grids: tuple[TileGrid, ...]
+    hints: tuple[HintEffect, ...]
+    pruned: tuple[PrunedGroup, ...]
+    changes: tuple[Change, ...]
+
+    def of(self, *outcomes: Outcome) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.outcome in outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class SocPage:
+    soc: str
+    file_name: str
+    sentence: str
+    counts: Counts
+    bad: bool
+    virtual: bool
+    """Every device of this page is virtual."""
+    devices: tuple[DeviceSection, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportModel:
+    run: RunInfo
+    summary: Summary
+    socs: tuple[SocPage, ...]
+    expectations: tuple[ExpectationUse, ...]
+    excluded: tuple[Excluded, ...]
+    missing: tuple[tuple[str, str, str], ...]
+    """(device, label, why), of all devices, also of those never seen."""
+    comparison: Comparison | None
+    max_slowdown: float | None
+    logs: dict[str, str]
+    """File name (below the report's folder) → whole log."""
+
+    def findings(self, *outcomes: Outcome) -> tuple[Finding, ...]:
+        return tuple(f for soc in self.socs for d in soc.devices for f in d.of(*outcomes))

@@ -1,0 +1,160 @@
+"""Variant tables of one device: rows, columns that vary, the fastest of each kernel."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.analysis.hints import HINT_AXIS, HintEffect
+from orchestrator.analysis.metrics import Baseline, BaselineKey, baselines, gflops, speedup, traffic_ratio
+from orchestrator.analysis.numerics import worst_error, worst_use
+from orchestrator.analysis.outcome import JudgedTrial
+from orchestrator.analysis.stats import timing_stats
+from orchestrator.domain.case import Case, axis_text
+from orchestrator.domain.verdict import Verdict
+from reports.model import BestRow, VariantRow, VariantTable
+
+INPUTS = "inputs"
+SEED = "seed"
+
+
+def variant_tables(
+    trials: Sequence[JudgedTrial], anchors: Mapping[str, str], hints: Sequence[HintEffect]
+) -> tuple[VariantTable, ...]:
+    """One table per op and shape. ``anchors``: case id → finding. Hints without effect share a row."""
+    naive = baselines(trials)
+    merged = _merged(hints)
+    kept: dict[str, list[JudgedTrial]] = defaultdict(list)
+    hidden: dict[str, int] = defaultdict(int)
+    for item in trials:
+        title = _title(item.info.case)
+        same = merged.get(item.info.case.case_id)
+        if same is not None and same[0] != item.info.case.case_id:
+            hidden[title] += 1
+        else:
+            kept[title].append(item)
+    names = {t.info.case.case_id: str(t.info.case.axes.get(HINT_AXIS, "")) for t in trials}
+    joined = {ids[0]: " = ".join(names[i] for i in ids) for ids in set(merged.values())}
+    return tuple(_table(title, items, naive, anchors, joined, hidden[title]) for title, items in kept.items())
+
+
+def best_rows(trials: Iterable[JudgedTrial]) -> tuple[BestRow, ...]:
+    """Fastest correct variant per workload, kernel, api and precision, where there was a choice."""
+    known = list(trials)
+    naive = baselines(known)
+    groups: dict[tuple[str, str, str, str], list[JudgedTrial]] = defaultdict(list)
+    for item in known:
+        case = item.info.case
+        if item.trial.verdict is Verdict.PASS and timing_stats(item.trial.timing) is not None:
+            api, precision = (axis_text(case.axes.get(name, "")) for name in ("api", "precision"))
+            groups[case.workload_label, case.kernel, api, precision].append(item)
+    rows: list[BestRow] = []
+    for (workload, kernel, api, precision), items in groups.items():
+        best = min(items, key=_median)
+        stats = timing_stats(best.trial.timing)
+        if stats is None or len(items) < 2:
+            continue
+        others = {k: v for k, v in best.info.case.axes.items() if k not in ("api", "precision")}
+        variant = " ".join(f"{k}={axis_text(v)}" for k, v in others.items())
+        flops = gflops(best.info.cost, stats)
+        rows.append(
+            BestRow(workload, kernel, api, precision, variant, stats, speedup(best, naive), flops, len(items))
+        )
+    return tuple(rows)
+
+
+def _table(
+    title: str,
+    items: Sequence[JudgedTrial],
+    naive: Mapping[BaselineKey, Baseline],
+    anchors: Mapping[str, str],
+    joined: Mapping[str, str],
+    hidden: int,
+) -> VariantTable:
+    texts = [_values(t.info.case, joined) for t in items]
+    names = list(dict.fromkeys(name for values in texts for name in values))
+    common = [n for n in names if len({values.get(n, "") for values in texts}) == 1]
+    columns = [n for n in names if n not in common]
+    fastest = _fastest(items)
+    ordered = sorted(zip(items, texts, strict=True), key=lambda pair: _order(pair[0]))
+    rows = tuple(
+        _row(item, tuple(values.get(c, "") for c in columns), naive, anchors, fastest)
+        for item, values in ordered
+    )
+    timed = [r.stats for r in rows if r.stats is not None]
+    return VariantTable(
+        title=title,
+        common=tuple((n, texts[0].get(n, "")) for n in common),
+        columns=tuple(columns),
+        rows=rows,
+        hidden_hints=hidden,
+        low_ns=min((s.min_ns for s in timed), default=0.0),
+        high_ns=max((s.max_ns for s in timed), default=0.0),
+    )
+
+
+def _row(
+    item: JudgedTrial,
+    values: tuple[str, ...],
+    naive: Mapping[BaselineKey, Baseline],
+    anchors: Mapping[str, str],
+    fastest: frozenset[str],
+) -> VariantRow:
+    trial, info = item.trial, item.info
+    stats = timing_stats(trial.timing)
+    correct = trial.verdict is Verdict.PASS
+    return VariantRow(
+        anchor=anchors.get(trial.case_id, ""),
+        case_id=trial.case_id,
+        kernel=info.case.kernel,
+        values=values,
+        outcome=item.outcome,
+        verdict=trial.verdict,
+        stats=stats,
+        speedup=speedup(item, naive),
+        gflops=gflops(info.cost, stats) if stats is not None and correct else None,
+        bytes_moved=info.cost.bytes_moved,
+        traffic_ratio=traffic_ratio(info.cost),
+        max_error=worst_error(trial.outputs),
+        use=worst_use(trial.outputs, info.tolerance),
+        compile_ns=sum(trial.timing.compile_ns) if trial.timing is not None else None,
+        fastest=trial.case_id in fastest,
+    )
+
+
+def _merged(hints: Iterable[HintEffect]) -> dict[str, tuple[str, ...]]:
+    """Case id → the group it shares a row with, the first id being the row that stays."""
+    groups = [ids for effect in hints if effect.no_effect for ids in effect.without_effect]
+    return {case_id: ids for ids in groups for case_id in ids}
+
+
+def _title(case: Case) -> str:
+    """Op and shape; input distributions of one shape share a table."""
+    return replace(case, inputs="").workload_label.removesuffix(" inputs=")
+
+
+def _values(case: Case, joined: Mapping[str, str]) -> dict[str, str]:
+    values = {INPUTS: case.inputs} | {k: axis_text(v) for k, v in case.axes.items()}
+    if case.case_id in joined:
+        values[HINT_AXIS] = joined[case.case_id]
+    if case.seed != 1:
+        values[SEED] = str(case.seed)
+    return values
+
+
+def _fastest(items: Iterable[JudgedTrial]) -> frozenset[str]:
+    """Per kernel and exact workload, where at least two correct variants were timed."""
+    groups: dict[tuple[str, str], list[JudgedTrial]] = defaultdict(list)
+    for item in items:
+        if item.trial.verdict is Verdict.PASS and timing_stats(item.trial.timing) is not None:
+            groups[item.info.case.kernel, item.info.case.workload_id].append(item)
+    return frozenset(min(g, key=_median).info.case.case_id for g in groups.values() if len(g) > 1)
+
+
+def _median(item: JudgedTrial) -> float:
+    stats = timing_stats(item.trial.timing)
+    return stats.median_ns if stats is not None else float("inf")
+
+
+def _order(item: JudgedTrial) -> tuple[str, bool, float]:
+    """By inputs, then correct before wrong, then by time."""
+    return (item.info.case.inputs, item.trial.verdict is not Verdict.PASS, _median(item))
