@@ -1,1 +1,1 @@
-"""Content-addressed blobs: the one kind of storage that orchestrator and workers share."""
+"""What orchestrator and workers both reach: the blob store and the broker's Redis."""

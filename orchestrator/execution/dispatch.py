@@ -1,0 +1,191 @@
+"""Send batches, gather trials, and lose nothing: the loop between the plan and the run folder.
+
+Truth is the run folder: a trial counts once it is in trials.jsonl. Everything outstanding is sent again
+when its worker died (another worker id registered for the device); a result that comes twice is dropped by
+its key. Trials that ended in ``infra`` are tried again, a bounded number of times.
+"""
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from orchestrator.domain.event import Progress, Registration
+from orchestrator.domain.job import Batch, CaseJob
+from orchestrator.domain.names import Lane
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.broker import Broker
+from orchestrator.execution.run_folder import RunFolder
+
+POLL_MS = 500
+INFRA_ATTEMPTS = 3
+REDISPATCHES = 5
+"""Batches of a device are sent again at most so often for lost workers; then its cases are missing."""
+
+
+class Watcher(Protocol):
+    """Who follows a run live."""
+
+    def trial(self, trial: Trial) -> None: ...
+
+    def progress(self, news: Progress) -> None: ...
+
+    def lost(self, device_id: str, cases: int, why: str) -> None: ...
+
+    def tick(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchLimits:
+    batch_cases: int = 12
+    gone_s: float = 60.0
+    """A device without a living worker for this long: its remaining cases are missing, with this reason."""
+    stalled_s: float = 900.0
+    """A device with a living worker and no news for this long: likewise."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What is outstanding on one device."""
+
+    device_id: str
+    outstanding: dict[str, CaseJob] = field(default_factory=dict[str, CaseJob])
+    worker_id: str = ""
+    last_seen: float = 0.0
+    last_news: float = 0.0
+    redispatches: int = 0
+
+
+class Dispatcher:
+    """Runs the outstanding jobs of one run to their end."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        folder: RunFolder,
+        run_id: str,
+        blob_store: str,
+        *,
+        lane: Lane = "ondemand",
+        limits: DispatchLimits | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._broker = broker
+        self._folder = folder
+        self._run_id = run_id
+        self._blob_store = blob_store
+        self._lane: Lane = lane
+        self._limits = limits or DispatchLimits()
+        self._now = now
+        self._lanes: dict[str, _Lane] = {}
+        self._known = set(folder.trials())
+        self._tries: Counter[tuple[str, str]] = Counter()
+        self._lost: dict[tuple[str, str], str] = {}
+
+    def run(self, jobs: Mapping[str, Iterable[CaseJob]], watcher: Watcher) -> dict[tuple[str, str], str]:
+        """Dispatch and gather until nothing is outstanding.
+
+        Returns:
+            (device, case) → why its result never came.
+        """
+        for device_id, cases in jobs.items():
+            lane = _Lane(device_id, last_seen=self._now(), last_news=self._now())
+            lane.outstanding = {self._key(device_id, c): c for c in cases}
+            self._lanes[device_id] = lane
+        self._meet_workers(self._broker.registrations())
+        for lane in self._lanes.values():
+            self._send(lane)
+        after = "0"
+        while any(lane.outstanding for lane in self._lanes.values()):
+            after = self._gather(after, watcher)
+            self._look_after(watcher)
+            watcher.tick()
+        return self._lost
+
+    def _gather(self, after: str, watcher: Watcher) -> str:
+        fresh: list[Trial] = []
+        for entry_id, event in self._broker.events(self._run_id, after, POLL_MS):
+            after = entry_id
+            lane = self._lanes.get(event.device_id)
+            if lane is not None:
+                lane.last_news = self._now()
+            if isinstance(event, Progress):
+                watcher.progress(event)
+            elif event.key not in self._known:
+                self._known.add(event.key)
+                fresh.append(event)
+        if fresh:
+            self._folder.append(fresh)
+            for trial in fresh:
+                self._settle(trial, watcher)
+        return after
+
+    def _settle(self, trial: Trial, watcher: Watcher) -> None:
+        """A trial is on disk: strike it off, and try again what infrastructure kept from us."""
+        lane = self._lanes.get(trial.device_id)
+        job = lane.outstanding.pop(trial.key, None) if lane else None
+        self._tries[trial.device_id, trial.case_id] += 1
+        tries = self._tries[trial.device_id, trial.case_id]
+        if lane and job and trial.verdict is Verdict.INFRA and tries < INFRA_ATTEMPTS:
+            again = replace(job, attempt=job.attempt + 1)
+            lane.outstanding[self._key(lane.device_id, again)] = again
+            self._send(lane, [again])
+            return
+        watcher.trial(trial)
+
+    def _look_after(self, watcher: Watcher) -> None:
+        """Notice workers that died, came back, or stand still."""
+        registrations = self._broker.registrations()
+        for lane in self._meet_workers(registrations):
+            lane.redispatches += 1
+            if lane.redispatches <= REDISPATCHES:
+                self._send(lane)
+            else:
+                self._give_up(lane, f"its worker died {lane.redispatches} times", watcher)
+        now = self._now()
+        for lane in self._lanes.values():
+            if not lane.outstanding:
+                continue
+            if now - lane.last_seen > self._limits.gone_s:
+                self._give_up(lane, f"no worker for {now - lane.last_seen:.0f} s", watcher)
+            elif now - lane.last_news > self._limits.stalled_s:
+                self._give_up(lane, f"no news for {now - lane.last_news:.0f} s", watcher)
+
+    def _meet_workers(self, registrations: Mapping[str, Registration]) -> list[_Lane]:
+        """Note who serves each device; returns lanes whose worker is another one than before."""
+        changed: list[_Lane] = []
+        for lane in self._lanes.values():
+            registration = registrations.get(lane.device_id)
+            if registration is None:
+                continue
+            lane.last_seen = self._now()
+            if lane.worker_id and lane.worker_id != registration.worker_id and lane.outstanding:
+                changed.append(lane)
+            lane.worker_id = registration.worker_id
+        return changed
+
+    def _give_up(self, lane: _Lane, why: str, watcher: Watcher) -> None:
+        for job in lane.outstanding.values():
+            self._lost[lane.device_id, job.case_id] = why
+        watcher.lost(lane.device_id, len(lane.outstanding), why)
+        lane.outstanding.clear()
+
+    def _send(self, lane: _Lane, jobs: Iterable[CaseJob] | None = None) -> None:
+        waiting = list(lane.outstanding.values() if jobs is None else jobs)
+        size = self._limits.batch_cases
+        for start in range(0, len(waiting), size):
+            batch = Batch(
+                run_id=self._run_id,
+                batch_id=uuid.uuid4().hex[:12],
+                device_id=lane.device_id,
+                blob_store=self._blob_store,
+                cases=waiting[start : start + size],
+            )
+            self._broker.send(batch, self._lane)
+
+    @staticmethod
+    def _key(device_id: str, job: CaseJob) -> str:
+        return f"{device_id}/{job.case_id}/{job.attempt}"

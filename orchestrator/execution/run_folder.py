@@ -1,0 +1,199 @@
+"""A run's folder: the one store of runs until the history database, behind this module.
+
+``out/runs/RUN_ID/`` holds ``manifest.json`` (what was planned, written before anything is dispatched),
+``trials.jsonl`` (each trial as it came, synced to disk) and ``results.json`` (the whole, made from both).
+After kill -9 at any moment the folder can be read, and the run resumed.
+"""
+
+import os
+import secrets
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.domain.errors import UsageError, WireError
+from orchestrator.domain.job import CaseJob
+from orchestrator.domain.names import Lane
+from orchestrator.domain.results import Missing, RunResults
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.domain.wire import from_json, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was planned: results without trials, and the jobs of each device."""
+
+    planned: RunResults
+    jobs: dict[str, list[CaseJob]]
+    """device_id → jobs in the order they are dispatched, attempt 1."""
+    blob_store: str
+    lane: Lane
+
+
+def new_run_id(suite: str, now: datetime | None = None) -> str:
+    """Sorts by time; unique also for two runs in one second."""
+    moment = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    return f"{moment}-{suite}-{secrets.token_hex(2)}"
+
+
+class RunFolder:
+    """One run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def results_json(self) -> Path:
+        return self.path / "results.json"
+
+    @classmethod
+    def create(cls, out: Path, manifest: Manifest) -> "RunFolder":
+        """A new run's folder with its manifest, on disk before anything is dispatched."""
+        folder = cls(out / "runs" / manifest.planned.run.run_id)
+        folder.path.mkdir(parents=True)
+        write_atomically(folder.path / "manifest.json", to_json(manifest))
+        return folder
+
+    def manifest(self) -> Manifest:
+        path = self.path / "manifest.json"
+        if not path.is_file():
+            raise UsageError(f"{path}: missing; this run was never dispatched and cannot be resumed")
+        return from_json(Manifest, path.read_bytes(), str(path))
+
+    def append(self, trials: Iterable[Trial]) -> None:
+        """Add trials; on disk when this returns."""
+        text = "".join(to_json(t) + "\n" for t in trials)
+        with (self.path / "trials.jsonl").open("ab") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def trials(self) -> dict[str, Trial]:
+        """Every trial by key, all attempts; a last line cut by a crash is left out."""
+        path = self.path / "trials.jsonl"
+        found: dict[str, Trial] = {}
+        if path.is_file():
+            for number, line in _whole_lines(path):
+                trial = from_json(Trial, line, f"{path}:{number}")
+                found.setdefault(trial.key, trial)
+        return found
+
+    def unfinished(self) -> dict[str, list[CaseJob]]:
+        """Jobs without a verdict about their kernel yet, as next attempts: what a resume has to run."""
+        trials = self.trials().values()
+        attempts: dict[tuple[str, str], int] = {}
+        for t in trials:
+            key = (t.device_id, t.case_id)
+            attempts[key] = max(attempts.get(key, 0), t.attempt)
+        done = {(t.device_id, t.case_id) for t in trials if t.verdict is not Verdict.INFRA}
+        return {
+            device_id: [
+                replace(job, attempt=attempts.get((device_id, job.case_id), 0) + 1)
+                for job in jobs
+                if (device_id, job.case_id) not in done
+            ]
+            for device_id, jobs in self.manifest().jobs.items()
+        }
+
+    def finish(self, previous_run: str, finished_at: str, lost: Mapping[tuple[str, str], str]) -> RunResults:
+        """Write results.json from the manifest and the trials so far.
+
+        Args:
+            lost: (device, case) → why its result never came.
+        """
+        manifest = self.manifest()
+        latest = last_attempts(self.trials().values())
+        missing = [
+            Missing(device_id, job.case_id, lost.get((device_id, job.case_id), "no result came back"))
+            for device_id, jobs in manifest.jobs.items()
+            for job in jobs
+            if (device_id, job.case_id) not in latest
+        ]
+        planned = manifest.planned
+        results = replace(
+            planned,
+            run=replace(planned.run, finished_at="" if missing else finished_at),
+            trials=list(latest.values()),
+            missing=[*planned.missing, *missing],
+            previous_run=previous_run,
+        )
+        write_atomically(self.results_json, to_json(results))
+        return results
+
+
+def last_attempts(trials: Iterable[Trial]) -> dict[tuple[str, str], Trial]:
+    """(device, case) → its trial that counts: the last attempt, but never ``infra`` over a real verdict."""
+    latest: dict[tuple[str, str], Trial] = {}
+    for trial in sorted(trials, key=lambda t: (t.verdict != Verdict.INFRA, t.attempt)):
+        latest[trial.device_id, trial.case_id] = trial
+    return latest
+
+
+def load_results(path: Path) -> RunResults:
+    """results.json of a run's folder or the file itself.
+
+    Raises:
+        UsageError: missing, of another format or damaged.
+    """
+    file = path / "results.json" if path.is_dir() else path
+    if not file.is_file():
+        raise UsageError(f"{file}: no such run; `ls out/runs` shows what there is")
+    try:
+        return from_json(RunResults, file.read_bytes(), str(file))
+    except WireError as e:
+        raise UsageError(str(e)) from e
+
+
+def find_run(out: Path, name: str) -> Path:
+    """The folder of a run id, of ``latest``, or of a path."""
+    for candidate in (out / "runs" / name, out / name, Path(name)):
+        if candidate.exists():
+            return candidate.resolve()
+    known = sorted(p.name for p in (out / "runs").glob("*"))[-3:]
+    newest = ", ".join(known) or "none"
+    raise UsageError(f"run {name!r} is neither in {out / 'runs'} nor a path; newest: {newest}")
+
+
+def previous_results(out: Path, suite: str, before: str) -> RunResults | None:
+    """The newest complete run of the suite before run id ``before``."""
+    names = sorted((p.name for p in (out / "runs").glob("*") if p.name < before), reverse=True)
+    for name in names:
+        file = out / "runs" / name / "results.json"
+        if not file.is_file():
+            continue
+        try:
+            results = load_results(file)
+        except UsageError:
+            continue  # of a format that this version does not read: not comparable
+        if results.run.suite == suite and results.run.finished_at:
+            return results
+    return None
+
+
+def point_latest(out: Path, run_id: str) -> Path:
+    """Let ``out/latest`` point to the run, in one step."""
+    link = out / "latest"
+    fresh = out / f".latest-{secrets.token_hex(4)}"
+    fresh.symlink_to(Path("runs") / run_id)
+    fresh.replace(link)
+    return link
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write, sync, rename: readers see the old file or the new one, never half."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(name).replace(path)
+    path.chmod(0o644)
+
+
+def _whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
+        if line.endswith(b"\n"):
+            yield number, line

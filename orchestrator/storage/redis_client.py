@@ -1,0 +1,56 @@
+"""A client of the broker's Redis, the same for orchestrator and workers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import redis
+
+from orchestrator.domain.errors import BrokerUnavailable
+
+Entry = tuple[bytes, dict[bytes, bytes]]
+
+
+class Script(Protocol):
+    """A registered Lua script."""
+
+    def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> int: ...
+
+
+class RedisClient(Protocol):
+    """The commands in use. redis-py's own annotations leave most of them partially unknown."""
+
+    def ping(self) -> bool: ...
+    def get(self, name: str | bytes) -> bytes | None: ...
+    def set(self, name: str, value: str, *, ex: int) -> object: ...
+    def delete(self, name: str) -> int: ...
+    def hexists(self, name: str, key: str) -> bool: ...
+    def xadd(self, name: str, fields: Mapping[str, str]) -> bytes: ...
+    def xread(
+        self, streams: Mapping[str, str], *, count: int, block: int
+    ) -> list[tuple[bytes, list[Entry]]]: ...
+    def scan_iter(self, *, match: str) -> Iterator[bytes]: ...
+    def register_script(self, script: str) -> Script: ...
+    def close(self) -> None: ...
+
+
+def connect(url: str) -> RedisClient:
+    """For ``redis://…`` and for a private server's ``redis+socket:///PATH`` (kombu's spelling).
+
+    Raises:
+        BrokerUnavailable: nothing answers there.
+    """
+    library: Any = redis
+    try:
+        client = cast(
+            RedisClient,
+            library.Redis.from_url(
+                url.replace("redis+socket://", "unix://"),
+                socket_connect_timeout=5,
+                socket_timeout=30,
+                health_check_interval=10,
+            ),
+        )
+        client.ping()
+    except (redis.RedisError, ValueError, OSError) as e:
+        raise BrokerUnavailable(f"broker {url}: {e}. Start Redis there or correct TILEFARM_BROKER") from e
+    return client
