@@ -8,7 +8,7 @@ seen points is kept for that: a workload's product times the axes is a box, and 
 holds a point is decided from the box's value lists.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -64,6 +64,14 @@ class _Box:
     def holds_axes(self, values: Values) -> bool:
         return _inside(values, self._axes)
 
+    def yields_all(self, block: Block) -> bool:
+        """Whether a point of ``block`` that this box holds is surely the box's own."""
+        return not self.rules or block is self.block
+
+    def yields(self, case: Case) -> bool:
+        """Whether this box's own excludes leave a case that it holds."""
+        return not any(rule.removes(case) for rule in self.rules)
+
 
 def expand(
     suite: Suite,
@@ -93,38 +101,26 @@ def _cases(
     box: _Box, earlier: Sequence[_Box], shared: Sequence[_Rule], tally: Tally, selected: Predicate | None
 ) -> Iterator[Case]:
     block = box.block
+    kernel, op = block.kernel, block.op
     params, names = tuple(box.workload), tuple(block.axes)
+    rules = (*box.rules, *shared)
     for values in product(*box.workload.values()):
         workload = dict(zip(params, values, strict=True))
-        rivals = [b for b in earlier if b.holds_workload(block.kernel, values)]
+        rivals = [b for b in earlier if b.holds_workload(kernel, values)]
         for inputs, seed in product(block.inputs, block.seeds):
-            held = _held_test([b for b in rivals if b.holds_context(inputs, seed)], block)
+            near = [b for b in rivals if b.holds_context(inputs, seed)]
             for combination in product(*block.axes.values()):
-                axes = dict(zip(names, combination, strict=True))
-                case = Case(block.kernel, block.op, workload, axes, inputs, seed)
-                if held is not None and held(combination, case):
+                inside = [b for b in near if b.holds_axes(combination)] if near else near
+                if inside and any(b.yields_all(block) for b in inside):
+                    continue
+                case = Case(kernel, op, workload, dict(zip(names, combination, strict=True)), inputs, seed)
+                if inside and any(b.yields(case) for b in inside):
                     continue
                 if selected is not None and not selected(case):
                     continue
-                if _removed(case, box.rules, tally) or _removed(case, shared, tally):
+                if rules and _removed(case, rules, tally):
                     continue
                 yield case
-
-
-def _held_test(rivals: Sequence[_Box], block: Block) -> Callable[[Values, Case], bool] | None:
-    """Whether an earlier box yielded the case; None when there is none that could."""
-    if not rivals:
-        return None
-
-    def held(values: Values, case: Case) -> bool:
-        for rival in rivals:
-            if rival.holds_axes(values):
-                same_block = rival.block is block
-                if same_block or not any(rule.removes(case) for rule in rival.rules):
-                    return True
-        return False
-
-    return held
 
 
 def _removed(case: Case, rules: Iterable[_Rule], tally: Tally) -> bool:

@@ -1,4 +1,4 @@
-"""``--set NAME=VALUE[,VALUE…]``: replaces an axis, a parameter, inputs or seeds in every block that has it."""
+"""``--set NAME=VALUE[,VALUE…]``: replaces an axis, parameter, inputs or seeds in all blocks that have it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,9 +4,8 @@ Reasons are machine-readable: ``NAME NEEDED > LIMIT`` with both numbers, or ``la
 the profile does not declare is not checked here; the runner checks again on the device.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
@@ -14,8 +13,7 @@ from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Kernel
 from orchestrator.domain.profile import Profile
 from orchestrator.domain.verdict import Verdict
-
-T = TypeVar("T")
+from orchestrator.planning.kernel_call import ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +24,7 @@ class Needs:
     limits: dict[str, int]
     """Profile limit → largest value over the passes."""
     features: frozenset[str]
+    passes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +39,10 @@ def check(kernel: Kernel, case: Case) -> Needs | Drop:
     Raises:
         KernelFolderError: the kernel's own code failed, or it has no ``api`` axis.
     """
-    invalid = _ask(kernel, case, "invalid", lambda: kernel.invalid(case))
+    invalid = ask(case, "invalid", lambda: kernel.invalid(case))
     if invalid is not None:
         return Drop(Verdict.INVALID, (invalid,))
-    return _ask(kernel, case, "passes, buffers or features", lambda: _needs(kernel, case))
+    return ask(case, "passes, buffers or features", lambda: _needs(kernel, case))
 
 
 def prune(needs: Needs | Drop, device: DeviceRecord) -> Drop | None:
@@ -75,7 +74,8 @@ def _needs(kernel: Kernel, case: Case) -> Needs:
     def need(name: str, value: int) -> None:
         limits[name] = max(limits.get(name, 0), value)
 
-    for step in kernel.passes(case):
+    passes = kernel.passes(case)
+    for step in passes:
         x, y, z = step.workgroup
         need("shared_bytes", step.shared_bytes)
         need("invocations", x * y * z)
@@ -87,15 +87,4 @@ def _needs(kernel: Kernel, case: Case) -> Needs:
     api = case.axes.get("api")
     if not isinstance(api, str):
         raise KernelFolderError(f"kernels/{kernel.name}: no axis api; declare it in kernel.py")
-    return Needs(api, limits, kernel.features(case))
-
-
-def _ask(kernel: Kernel, case: Case, what: str, call: Callable[[], T]) -> T:
-    """A call into kernel.py, its failure turned into an error that names the case."""
-    try:
-        return call()
-    except KernelFolderError:
-        raise
-    except Exception as e:
-        detail = f"{type(e).__name__}: {e}"
-        raise KernelFolderError(f"kernels/{kernel.name}: {what} failed for {case.label}: {detail}") from e
+    return Needs(api, limits, kernel.features(case), len(passes))
