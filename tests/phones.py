@@ -1,0 +1,137 @@
+"""An adb server of our own and virtual phones on it, for any test that needs phones."""
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Coroutine, Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.domain.errors import InfraError
+from workers.transports.adb import AdbDevice, AdbServer
+from workers.transports.deadline import Deadline
+from workers.virtual.faults import Fault
+from workers.virtual.phone import VirtualPhone
+from workers.virtual.profile import PhoneProfile, load_profile
+
+_START_S = 30.0
+
+
+def free_port() -> int:
+    """A port that nothing listens on, outside those that an adb server adopts as emulators."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def own_adb_server(home: Path, port: int | None = None) -> Generator[AdbServer]:
+    """A real adb server as our child, with its own keys; ended by its process id."""
+    adb = shutil.which("adb")
+    assert adb is not None, "adb is not on PATH: apt install adb"
+    server = AdbServer("127.0.0.1", port or free_port())
+    home.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "HOME": str(home), "ADB_MDNS": "0"}
+    with (home / "adb.log").open("ab") as log:
+        process = subprocess.Popen(
+            [adb, "-P", str(server.port), "nodaemon", "server"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        _wait_for(server, process, home / "adb.log")
+        yield server
+    finally:
+        process.terminate()
+        process.wait(_START_S)
+
+
+def _wait_for(server: AdbServer, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = Deadline.after(_START_S, f"{server}: start")
+    while True:
+        try:
+            server.version()
+            return
+        except InfraError:
+            assert process.poll() is None, log.read_text("utf-8", "replace")
+            deadline.left()
+            time.sleep(0.02)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPhone:
+    """A virtual phone on a thread of its own, listed by an adb server."""
+
+    phone: VirtualPhone
+    server: AdbServer
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def serial(self) -> str:
+        """As adb lists it."""
+        return self.phone.address
+
+    def device(self) -> AdbDevice:
+        return AdbDevice(self.server, self.serial)
+
+    def connect(self) -> None:
+        """List it (again), for example after a dropped link."""
+        self.server.disconnect_phone(self.serial)
+        self.server.connect_phone(self.serial)
+
+    def fault(self, *faults: Fault | str) -> None:
+        """These faults and no others from now on."""
+        self.phone.faults.clear()
+        for fault in faults:
+            self.phone.faults.add(fault)
+
+    def call(self, job: Coroutine[Any, Any, None]) -> None:
+        """Run something of the phone on its own loop."""
+        asyncio.run_coroutine_threadsafe(job, self.loop).result(_START_S)
+
+
+@contextmanager
+def running_phone(
+    server: AdbServer,
+    profile: str | PhoneProfile,
+    root: Path,
+    faults: Iterable[Fault | str] = (),
+    *,
+    serial: str | None = None,
+    connect: bool = True,
+) -> Generator[RunningPhone]:
+    """A virtual phone until the end of the block."""
+    loaded = load_profile(profile) if isinstance(profile, str) else profile
+    phone = VirtualPhone(loaded, root, faults, serial=serial)
+    ready: threading.Event = threading.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+    stop = asyncio.Event()
+
+    async def live() -> None:
+        loops.append(asyncio.get_running_loop())
+        async with phone:
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(live(),), name=f"phone-{loaded.name}")
+    thread.start()
+    assert ready.wait(_START_S), "the virtual phone did not start"
+    running = RunningPhone(phone, server, loops[0])
+    try:
+        if connect:
+            server.connect_phone(phone.address)
+        yield running
+    finally:
+        with suppress(InfraError):
+            server.disconnect_phone(phone.address)
+        running.loop.call_soon_threadsafe(stop.set)
+        thread.join(_START_S)
+        assert not thread.is_alive(), "the virtual phone did not end"

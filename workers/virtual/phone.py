@@ -1,0 +1,168 @@
+"""A phone without a phone: speaks adb's transport protocol on a TCP port of this machine."""
+
+import asyncio
+import contextlib
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from orchestrator.domain.errors import InfraError
+from workers.virtual.faults import Fault, FaultBox, parse_fault
+from workers.virtual.link import Body, Link
+from workers.virtual.profile import PhoneProfile
+from workers.virtual.root import PhoneRoot
+from workers.virtual.shell import Shell
+
+_ABI_BY_MACHINE = {"x86_64": "x86_64", "aarch64": "arm64-v8a", "armv7l": "armeabi-v7a", "i686": "x86"}
+_ADOPTED = range(5554, 5586)
+"""An adb server takes whatever listens there for an emulator and lists it by itself."""
+CONTROL_FILE = "faults.txt"
+"""In the phone's ``.phone`` folder: one fault a line, read again whenever a service ends."""
+
+
+class VirtualPhone:
+    """``async with VirtualPhone(profile, root) as phone: … phone.port``."""
+
+    def __init__(
+        self,
+        profile: PhoneProfile,
+        root: Path,
+        faults: Iterable[Fault | str] = (),
+        *,
+        serial: str | None = None,
+        port: int = 0,
+    ) -> None:
+        """``port`` 0 takes a free one; ``serial`` replaces the profile's, for several phones of a kind.
+
+        Raises:
+            UsageError: a fault or the root folder cannot be used.
+        """
+        self.profile = profile
+        self.root = PhoneRoot(root)
+        given = [parse_fault(fault) if isinstance(fault, str) else fault for fault in faults]
+        self.faults = FaultBox([*profile.faults, *given])
+        self.serial = serial or profile.serial
+        self.port = port
+        self.boots = 0
+        self._shell = Shell(profile, self.root)
+        self._server: asyncio.Server | None = None
+        self._links: set[Link] = set()
+        self._serving: set[asyncio.Task[None]] = set()
+        self._control_mtime_ns = 0
+        self._down = False
+
+    @property
+    def address(self) -> str:
+        """What ``adb connect`` takes."""
+        return f"127.0.0.1:{self.port}"
+
+    def properties(self) -> dict[str, str]:
+        """The profile's, with those that tell the truth about the host that runs the commands."""
+        machine = platform.machine()
+        abi = _ABI_BY_MACHINE.get(machine, machine)
+        return {
+            **self.profile.props,
+            "ro.serialno": self.serial,
+            "ro.boot.serialno": self.serial,
+            "ro.product.cpu.abi": abi,
+            "ro.product.cpu.abilist": abi,
+            "ro.tilefarm.virtual": "1",
+            "ro.tilefarm.profile": self.profile.name,
+            "sys.boot_completed": "1",
+        }
+
+    async def __aenter__(self) -> Self:
+        self.root.make(self.profile, self.properties())
+        self._server = await self._listen()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+        await self._unplug()
+        await self._shell.end_all()
+        if self._serving:
+            await asyncio.wait(self._serving)
+        if self._server is not None:
+            await self._server.wait_closed()
+
+    async def reboot(self, down_s: float = 0.2) -> None:
+        """Every link drops, every command dies, the boot id changes; back after ``down_s``."""
+        self._down = True
+        await self._unplug()
+        await self._shell.end_all()
+        self.root.new_boot_id()
+        self.boots += 1
+        await asyncio.sleep(down_s)
+        self._down = False
+
+    async def _listen(self) -> asyncio.Server:
+        wanted = [self.port] if self.port else [0] * 8
+        for port in wanted:
+            try:
+                server = await asyncio.start_server(self._accept, "127.0.0.1", port)
+            except OSError as e:
+                raise InfraError(
+                    f"virtual phone: cannot listen on 127.0.0.1:{port} ({e.strerror}). Choose another port."
+                ) from e
+            self.port = int(server.sockets[0].getsockname()[1])
+            if self.port not in _ADOPTED or port:
+                return server
+            server.close()
+        raise InfraError("virtual phone: found only ports that an adb server adopts. Choose one with --port.")
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._down:
+            writer.close()
+            return
+        self._read_control_file()
+        link = Link(
+            reader,
+            writer,
+            Body(
+                self.profile,
+                self.root,
+                self._shell,
+                self.faults,
+                strike=self._strike,
+                service_ended=self._service_ended,
+            ),
+        )
+        task = asyncio.current_task()
+        if task is not None:
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+        self._links.add(link)
+        try:
+            await link.serve()
+        finally:
+            self._links.discard(link)
+
+    async def _unplug(self) -> None:
+        for link in list(self._links):
+            link.drop()
+
+    async def _strike(self, fault: Fault) -> None:
+        if fault.kind == "reboot":
+            await self.reboot(fault.down_ms / 1000)
+        else:
+            await self._unplug()
+
+    async def _service_ended(self) -> None:
+        self._read_control_file()
+        if self.root.reboot_asked():
+            await self.reboot()
+
+    def _read_control_file(self) -> None:
+        """Faults from the control file replace all others whenever it changed."""
+        file = self.root.state / CONTROL_FILE
+        with contextlib.suppress(FileNotFoundError):
+            changed = file.stat().st_mtime_ns
+            if changed != self._control_mtime_ns:
+                self._control_mtime_ns = changed
+                lines = file.read_text("utf-8").splitlines()
+                self.faults.replace([parse_fault(line) for line in lines if line.strip()])

@@ -1,0 +1,181 @@
+"""``shell:``, ``shell,v2,raw:`` and ``exec:`` run by the host's /bin/sh."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import struct
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from workers.virtual.profile import PhoneProfile
+from workers.virtual.root import PhoneRoot
+from workers.virtual.stream import Stream, StreamClosed
+
+_STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
+_PACKET = struct.Struct("<BI")
+_CHUNK = 16 * 1024
+
+
+@dataclass(slots=True)
+class Shell:
+    """Starts commands and knows those that still run: adbd lets them live when a stream closes."""
+
+    profile: PhoneProfile
+    root: PhoneRoot
+    running: set[Process] = field(default_factory=set[Process])
+
+    async def plain(self, stream: Stream, command: str, *, terminal: bool) -> None:
+        """One stream of output and errors, no exit status."""
+        crlf = terminal and self.profile.adb.crlf
+
+        async def write(data: bytes) -> None:
+            await stream.write(data.replace(b"\n", b"\r\n") if crlf else data)
+
+        process, outputs = await self._start(command, separate_errors=False)
+        feeder = asyncio.create_task(_feed_plain(stream, process))
+        try:
+            async with _readers(outputs) as (output,):
+                while data := await output.read(_CHUNK):
+                    await write(data)
+            await process.wait()
+            await stream.at_exit()
+        except StreamClosed:
+            if terminal:
+                _signal_group(process, signal.SIGHUP)
+        finally:
+            await _cancel(feeder)
+            self._forget_ended()
+
+    async def v2(self, stream: Stream, command: str) -> None:
+        """Packets of standard output, standard error and the exit status."""
+        process, outputs = await self._start(command, separate_errors=True)
+        feeder = asyncio.create_task(_feed_v2(stream, process))
+        writing = asyncio.Lock()
+
+        async def pump(kind: int, reader: asyncio.StreamReader) -> None:
+            while data := await reader.read(_CHUNK):
+                async with writing:
+                    await stream.write(_PACKET.pack(kind, len(data)) + data)
+
+        try:
+            async with _readers(outputs) as (output, errors):
+                pumps = [
+                    asyncio.create_task(pump(_STDOUT, output)),
+                    asyncio.create_task(pump(_STDERR, errors)),
+                ]
+                try:
+                    await asyncio.gather(*pumps)
+                finally:
+                    for task in pumps:
+                        await _cancel(task)
+            code = await process.wait()
+            await stream.at_exit()
+            await stream.write(_PACKET.pack(_EXIT, 1) + bytes([128 - code if code < 0 else code]))
+        except StreamClosed:
+            return
+        finally:
+            await _cancel(feeder)
+            self._forget_ended()
+
+    async def end_all(self) -> None:
+        """Power off: SIGKILL to the group of every command that still runs."""
+        for process in self.running:
+            _signal_group(process, signal.SIGKILL)
+        for process in self.running:
+            await process.wait()
+        self.running.clear()
+
+    async def _start(self, command: str, *, separate_errors: bool) -> tuple[Process, list[int]]:
+        """The process and the read ends of its output pipes.
+
+        The pipes are ours and not asyncio's, which would kill the process on closing them."""
+        pipes = [os.pipe() for _ in range(2 if separate_errors else 1)]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "/bin/sh",
+                "-c",
+                self.root.host_command(command),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=pipes[0][1],
+                stderr=pipes[-1][1],
+                cwd=self.root.folder,
+                env=self.root.environment(self.profile),
+                start_new_session=True,
+            )
+        except BaseException:
+            for read_end, _ in pipes:
+                os.close(read_end)
+            raise
+        finally:
+            for _, write_end in pipes:
+                os.close(write_end)
+        self.running.add(process)
+        return process, [read_end for read_end, _ in pipes]
+
+    def _forget_ended(self) -> None:
+        for process in [p for p in self.running if p.returncode is not None]:
+            self.running.discard(process)
+
+
+@asynccontextmanager
+async def _readers(outputs: list[int]) -> AsyncGenerator[list[asyncio.StreamReader]]:
+    """Readers of pipes; closed at the end, so that a command that goes on writing gets SIGPIPE."""
+    loop = asyncio.get_running_loop()
+    transports: list[asyncio.ReadTransport] = []
+    readers: list[asyncio.StreamReader] = []
+    try:
+        for number in outputs:
+            reader = asyncio.StreamReader()
+            transport, _ = await loop.connect_read_pipe(
+                lambda reader=reader: asyncio.StreamReaderProtocol(reader), os.fdopen(number, "rb")
+            )
+            transports.append(transport)
+            readers.append(reader)
+        yield readers
+    finally:
+        for transport in transports:
+            transport.close()
+
+
+async def _feed_plain(stream: Stream, process: Process) -> None:
+    while data := await stream.read():
+        if not await _to_stdin(process, data):
+            return
+
+
+async def _feed_v2(stream: Stream, process: Process) -> None:
+    pending = bytearray()
+    with contextlib.suppress(StreamClosed):
+        while True:
+            kind, length = _PACKET.unpack(await stream.read_exactly(_PACKET.size, pending))
+            payload = await stream.read_exactly(length, pending)
+            if kind == _CLOSE_STDIN and process.stdin is not None:
+                process.stdin.close()
+            if kind == _STDIN and not await _to_stdin(process, payload):
+                return
+
+
+async def _to_stdin(process: Process, data: bytes) -> bool:
+    if process.stdin is None or process.stdin.is_closing():
+        return False
+    try:
+        process.stdin.write(data)
+        await process.stdin.drain()
+    except ConnectionError:
+        return False
+    return True
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError, StreamClosed):
+        await task
+
+
+def _signal_group(process: Process, number: signal.Signals) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
