@@ -36,6 +36,7 @@ def read_block(
         seeds=_seeds(record, problems),
         excludes=excludes,
         name=record.text("name"),
+        linked=linked_parameters(kernel),
     )
     return block if len(problems) == before else None
 
@@ -110,6 +111,20 @@ def _seeds(record: Record, problems: list[Problem]) -> tuple[int, ...]:
         return (1,)
     values = _values(node, record.at("seeds"), Axis("seeds", None), problems)
     return tuple(v for v in values if isinstance(v, int))
+
+
+def linked_parameters(kernel: Kernel) -> frozenset[str]:
+    """Parameters that take numbers and whose default names another parameter, whose value they then have."""
+    links = {p.name: p.default for p in kernel.params if p.values is None and isinstance(p.default, str)}
+    names = {p.name for p in kernel.params}
+    found: set[str] = set()
+    for name in links:
+        target, hops = links[name], 0
+        while target in links and hops <= len(links):
+            target, hops = links[target], hops + 1
+        if target in names and target not in links:
+            found.add(name)
+    return frozenset(found)
 
 
 def points(block: Block) -> int:

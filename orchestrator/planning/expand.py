@@ -1,7 +1,8 @@
 """A suite → its cases: lazily, in a stable order, each once, in memory that does not grow with their number.
 
 Order: blocks and workloads as in the file, then inputs, seeds and axes; within a mapping the kernel's own
-order of names, so that the order of keys in the file changes nothing; values as listed.
+order of names, so that the order of keys in the file changes nothing; values as listed. A parameter that
+follows another one (kv_seq: seq) is resolved to its number: a case spells its shape out.
 
 Blocks may overlap. A point is yielded by the first block that holds it and does not exclude it. No set of
 seen points is kept for that: a workload's product times the axes is a box, and whether an earlier box
@@ -51,12 +52,38 @@ class _Box:
         self.block = block
         self.workload = workload
         self.rules = rules
-        self._workload = tuple(frozenset(values) for values in workload.values())
+        self._workload = {name: frozenset(values) for name, values in workload.items()}
         self._axes = tuple(frozenset(values) for values in block.axes.values())
         self._context = frozenset(product(block.inputs, block.seeds))
 
-    def holds_workload(self, kernel: str, values: Values) -> bool:
-        return kernel == self.block.kernel and _inside(values, self._workload)
+    def workloads(self) -> Iterator[dict[str, AxisValue]]:
+        """Each workload once, linked parameters resolved to their values."""
+        names = tuple(self.workload)
+        linked = [name for name in names if name in self.block.linked]
+        for values in product(*self.workload.values()):
+            raw = dict(zip(names, values, strict=True))
+            if not linked:
+                yield raw
+                continue
+            found = {name: _resolved(name, raw, self.block.linked) for name in names}
+            if all(raw[name] == self._first_spelling(name, found) for name in linked):
+                yield found
+
+    def _first_spelling(self, name: str, workload: dict[str, AxisValue]) -> AxisValue:
+        """Of the listed values that mean the resolved one (its number, or a name), the first."""
+        return next(v for v in self.workload[name] if _meaning(v, workload) == workload[name])
+
+    def holds_workload(self, kernel: str, workload: dict[str, AxisValue]) -> bool:
+        """Whether the product holds a resolved workload."""
+        if kernel != self.block.kernel:
+            return False
+        for name, allowed in self._workload.items():
+            value = workload[name]
+            if value not in allowed and not (
+                name in self.block.linked and any(_meaning(v, workload) == value for v in allowed)
+            ):
+                return False
+        return True
 
     def holds_context(self, inputs: str, seed: int) -> bool:
         return (inputs, seed) in self._context
@@ -102,11 +129,10 @@ def _cases(
 ) -> Iterator[Case]:
     block = box.block
     kernel, op = block.kernel, block.op
-    params, names = tuple(box.workload), tuple(block.axes)
+    names = tuple(block.axes)
     rules = (*box.rules, *shared)
-    for values in product(*box.workload.values()):
-        workload = dict(zip(params, values, strict=True))
-        rivals = [b for b in earlier if b.holds_workload(kernel, values)]
+    for workload in box.workloads():
+        rivals = [b for b in earlier if b.holds_workload(kernel, workload)]
         for inputs, seed in product(block.inputs, block.seeds):
             near = [b for b in rivals if b.holds_context(inputs, seed)]
             for combination in product(*block.axes.values()):
@@ -133,6 +159,19 @@ def _removed(case: Case, rules: Iterable[_Rule], tally: Tally) -> bool:
 
 def _rules(excludes: Iterable[Exclude]) -> list[_Rule]:
     return [_Rule(e, compile_selection(e.when, source=e.where)) for e in excludes]
+
+
+def _resolved(name: str, raw: dict[str, AxisValue], linked: frozenset[str]) -> AxisValue:
+    value = raw[name]
+    while name in linked and isinstance(value, str):
+        name = value
+        value = raw[name]
+    return value
+
+
+def _meaning(value: AxisValue, workload: dict[str, AxisValue]) -> AxisValue:
+    """What a value of a linked parameter stands for in a resolved workload."""
+    return workload[value] if isinstance(value, str) else value
 
 
 def _inside(values: Values, sets: Sequence[frozenset[AxisValue]]) -> bool:

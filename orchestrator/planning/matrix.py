@@ -50,6 +50,8 @@ class Block:
     excludes: tuple[Exclude, ...] = ()
     """In force: expired ones are left out."""
     name: str = ""
+    linked: frozenset[str] = frozenset()
+    """Parameters among whose values a word means the value of the parameter so named (kv_seq: seq)."""
 
 
 @dataclass(frozen=True, slots=True)
