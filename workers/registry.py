@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 import uuid
 from datetime import UTC, datetime
 
@@ -9,9 +10,10 @@ import redis
 import structlog
 
 from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.errors import InfraError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.names import HEARTBEAT_S, REGISTRATION_TTL_S, device_key
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import from_json, to_json
 from orchestrator.storage.redis_client import RedisClient
 
 log = structlog.get_logger()
@@ -33,7 +35,22 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        self._renew()
+        """Register, once no other worker is registered for the device.
+
+        A worker that was killed leaves its registration behind for a few seconds: wait that long.
+
+        Raises:
+            InfraError: a living worker serves the device.
+        """
+        deadline = time.monotonic() + REGISTRATION_TTL_S + 2 * HEARTBEAT_S
+        while not self._client.set(self._key, to_json(self.registration), ex=REGISTRATION_TTL_S, nx=True):
+            if time.monotonic() > deadline:
+                other = from_json(Registration, self._client.get(self._key) or b"{}", self._key)
+                raise InfraError(
+                    f"{self.registration.record.device_id} is served by process {other.pid} on "
+                    f"{other.record.host} since {other.started_at}; end that worker first"
+                )
+            self._stop.wait(0.2)
         self._thread.start()
 
     def stop(self) -> None:

@@ -60,7 +60,7 @@ def run_batch(
         records = _execute(bench, batch.run_id, folder, cases, store, clocked, on_progress)
         trials = [_trial(bench, batch.run_id, folder, c, records, store, clocked) for c in cases]
     except InfraError as e:
-        trials = [_infra(bench, batch.run_id, c, str(e), clocked) for c in cases]
+        trials = infra_trials(bench, batch.run_id, cases, str(e), clocked)
     _clean_up(bench, folder)
     return trials
 
@@ -179,6 +179,13 @@ def _with_sample(case: CaseJob, run_id: str) -> CaseJob:
         return case
     checks = [CheckJob(c.buffer, c.reference, c.atol, c.rtol, c.nmse, "always") for c in case.checks]
     return replace(case, checks=checks)
+
+
+def infra_trials(
+    bench: Bench, run_id: str, cases: Sequence[CaseJob], reason: str, clocked: _Clocked | None = None
+) -> list[Trial]:
+    """Rows for cases that infrastructure kept from us."""
+    return [_infra(bench, run_id, c, reason, clocked or _Clocked()) for c in cases]
 
 
 def _infra(bench: Bench, run_id: str, case: CaseJob, reason: str, clocked: _Clocked) -> Trial:

@@ -4,6 +4,7 @@ from typing import Any
 
 from celery import Celery
 
+from orchestrator.domain.errors import InfraError
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch
 from orchestrator.domain.names import RUN_BATCH_TASK, celery_settings
@@ -13,7 +14,7 @@ from orchestrator.storage.redis_client import RedisClient
 from workers.bench import Bench
 from workers.locks import exclusive
 from workers.results import ResultSink
-from workers.session import run_batch
+from workers.session import infra_trials, run_batch
 
 RESOURCE_WAIT_S = 1800.0
 
@@ -37,14 +38,23 @@ def handle(batch: Batch, bench: Bench, client: RedisClient) -> None:
     """
     sink = ResultSink(client, batch.run_id)
     device_id = bench.record.device_id
+    resource = bench.record.resource
 
     def waiting() -> None:
-        sink.progress(Progress(device_id, "waiting", detail=bench.record.resource))
+        sink.progress(Progress(device_id, "waiting", detail=resource))
 
-    with exclusive(bench.record.resource, timeout_s=RESOURCE_WAIT_S, on_wait=waiting):
-        cases = sink.not_done(device_id, batch.cases)
-        if not cases:
-            return
-        sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
-        for trial in run_batch(bench, batch, cases, BlobStore(batch.blob_store), sink.progress):
-            sink.insert(trial)
+    try:
+        # The device first, then its processor: everybody takes them in this order.
+        with (
+            exclusive(f"device-{device_id}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting),
+            exclusive(f"resource-{resource}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting),
+        ):
+            cases = sink.not_done(device_id, batch.cases)
+            if not cases:
+                return
+            sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
+            trials = run_batch(bench, batch, cases, BlobStore(batch.blob_store), sink.progress)
+    except InfraError as e:  # a lock that never came free, or an unreachable blob store
+        trials = infra_trials(bench, batch.run_id, batch.cases, str(e))
+    for trial in trials:
+        sink.insert(trial)

@@ -1,0 +1,179 @@
+"""Devices for a command: registered workers of a farm, or private workers that live as long as the command.
+
+With ``TILEFARM_BROKER`` set, whoever is registered there is the fleet. Without it, a private redis-server and
+one worker process a device are started, and ended by their process ids; a worker that dies is started again.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.event import Registration
+from orchestrator.domain.results import Missing
+from orchestrator.domain.settings import Settings
+from orchestrator.execution.broker import Broker
+from orchestrator.execution.private_redis import private_redis
+from workers.discovery import LOCAL, Found, Reachable, discover
+
+REGISTER_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 20.0
+POLL_S = 0.1
+
+
+@dataclass(slots=True)
+class Fleet:
+    """The devices of a command and how to reach their workers."""
+
+    broker: Broker
+    devices: list[DeviceRecord]
+    missing: list[Missing]
+    """Devices that were listed or asked for and cannot be used."""
+    workers: list["PrivateWorker"] = field(default_factory=list["PrivateWorker"])
+
+    def revive(self) -> None:
+        """Start private workers that died again; the dispatcher sends their work once more."""
+        for worker in self.workers:
+            if worker.died():
+                worker.start()
+
+
+class PrivateWorker:
+    """A worker process that this command started."""
+
+    def __init__(self, found: Reachable, broker_url: str, log_folder: Path, number: int) -> None:
+        self.found = found
+        self._environment = os.environ | {"TILEFARM_BROKER": broker_url}
+        self.log = log_folder / f"worker-{number}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid if self._process else 0
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "workers", "--device", self.found.serial]
+        if setpriv := shutil.which("setpriv"):
+            # Also after kill -9 of this command no worker stays behind.
+            command = [setpriv, "--pdeathsig", "TERM", *command]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def died(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
+    def ask_to_stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def stop(self, deadline: float) -> None:
+        if self._process is None:
+            return
+        try:
+            self._process.wait(timeout=max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def last_words(self) -> str:
+        """The end of its log: the error that it died with."""
+        lines = self.log.read_text(errors="replace").strip().splitlines() if self.log.is_file() else []
+        return lines[-1][-400:] if lines else "it wrote nothing"
+
+
+@contextmanager
+def open_fleet(
+    settings: Settings, wanted: Sequence[str], log_folder: Path, say: Callable[[str], None]
+) -> Generator[Fleet]:
+    """The devices that match ``wanted`` (serial, device id, SoC, ``local``; empty: all), with workers."""
+    with ExitStack() as stack:
+        if settings.broker:
+            broker = Broker(settings.broker)
+            stack.callback(broker.close)
+            records = [r.record for r in broker.registrations().values()]
+            yield _chosen(Fleet(broker, records, []), wanted)
+            return
+        say("starting a private redis-server")
+        url = stack.enter_context(private_redis())
+        broker = Broker(url)
+        stack.callback(broker.close)
+        found = _candidates(discover(phones=set(wanted) != {LOCAL}), wanted)
+        workers = [PrivateWorker(f, url, log_folder, n) for n, f in enumerate(found.reachable)]
+        stack.callback(_stop_all, workers)
+        for worker in workers:
+            say(f"opening {worker.found.serial}")
+            worker.start()
+        records, missing = _await_registrations(broker, workers)
+        missing += [
+            Missing(u.serial, "", u.why) for u in found.unreachable if not wanted or u.serial in wanted
+        ]
+        alive = [w for w in workers if not w.died()]
+        yield _chosen(Fleet(broker, records, missing, alive), wanted)
+
+
+def _candidates(found: Found, wanted: Sequence[str]) -> Found:
+    """Only what was named, when every name is a serial; a SoC is known only after probing."""
+    serials = {f.serial for f in found.reachable}
+    if wanted and all(w in serials for w in wanted):
+        return Found([f for f in found.reachable if f.serial in wanted], found.unreachable)
+    return found
+
+
+def _await_registrations(
+    broker: Broker, workers: Sequence[PrivateWorker]
+) -> tuple[list[DeviceRecord], list[Missing]]:
+    """Wait until every worker is registered or dead."""
+    deadline = time.monotonic() + REGISTER_TIMEOUT_S
+    registrations: dict[int, Registration] = {}
+    while time.monotonic() < deadline:
+        registrations = {r.pid: r for r in broker.registrations().values()}
+        if all(w.pid in registrations or w.died() for w in workers):
+            break
+        time.sleep(POLL_S)
+    records: list[DeviceRecord] = []
+    missing: list[Missing] = []
+    for worker in workers:
+        registration = registrations.get(worker.pid)
+        if registration is not None:
+            records.append(registration.record)
+        else:
+            missing.append(Missing(worker.found.serial, "", worker.last_words()))
+    return records, missing
+
+
+def _chosen(fleet: Fleet, wanted: Sequence[str]) -> Fleet:
+    """Keep what was asked for; a name that nothing answers to is missing, with the names that there are."""
+    if not wanted:
+        return fleet
+    kept = [d for d in fleet.devices if any(answers_to(d, w) for w in wanted)]
+    there = ", ".join(f"{d.device_id} ({d.soc.name})" for d in fleet.devices) or "none"
+    unmet = [
+        w
+        for w in wanted
+        if not any(answers_to(d, w) for d in kept) and all(w != m.device_id for m in fleet.missing)
+    ]
+    fleet.missing = [m for m in fleet.missing if m.device_id in wanted]
+    fleet.missing += [Missing(w, "", f"no such device; there are: {there}") for w in unmet]
+    fleet.devices = kept
+    return fleet
+
+
+def answers_to(device: DeviceRecord, name: str) -> bool:
+    """Does a device answer to this ``--device`` name?"""
+    return name in (device.device_id, device.serial, device.soc.name, device.transport)
+
+
+def _stop_all(workers: Sequence[PrivateWorker]) -> None:
+    for worker in workers:
+        worker.ask_to_stop()
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    for worker in workers:
+        worker.stop(deadline)

@@ -1,0 +1,76 @@
+"""Options that several commands share, and the matrix and kernels that they point to."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.kernel import Kernel
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
+from orchestrator.planning.matrix import Matrix
+from orchestrator.planning.matrix_reader import load_matrix
+
+SuiteOption = Annotated[str, typer.Option("--suite", help="Suite of matrix.yaml.")]
+MatrixOption = Annotated[Path, typer.Option("--matrix", help="The matrix file.")]
+KernelsOption = Annotated[
+    list[Path] | None,
+    typer.Option("--kernels", help="Another folder of kernels, beside the built-in ones. Repeatable."),
+]
+SelectOption = Annotated[
+    str | None,
+    typer.Option("-k", help="Selection, e.g. 'attention_flash and precision=fp16_storage and seq>=512'."),
+]
+CaseOption = Annotated[
+    list[str] | None, typer.Option("--case", help="Only the case with this id. Repeatable.")
+]
+DeviceOption = Annotated[
+    list[str] | None,
+    typer.Option("--device", help="Serial, device id, SoC, or 'local'. Repeatable. Default: every device."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="axis=value[,value] instead of the matrix's values. Repeatable."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, for scripts.")]
+
+BUILT_IN_KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What the person gave us, loaded and checked before any device is touched."""
+
+    matrix: Matrix
+    loaded: dict[str, LoadedKernel]
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        return {name: found.kernel for name, found in self.loaded.items()}
+
+
+def load_all_kernels(extra: list[Path] | None) -> dict[str, LoadedKernel]:
+    """Built-in kernels and those of further folders.
+
+    Raises:
+        KernelFolderError: a folder cannot be loaded, or two kernels share a name.
+    """
+    loaded: dict[str, LoadedKernel] = {}
+    for folder in [BUILT_IN_KERNELS, *(extra or [])]:
+        for name, found in load_kernels(folder).items():
+            if name in loaded:
+                raise KernelFolderError(
+                    f"{found.folder}: a kernel named {name} was loaded from {loaded[name].folder}; "
+                    "rename one of them"
+                )
+            loaded[name] = found
+    return loaded
+
+
+def load_inputs(matrix: Path, kernels: list[Path] | None) -> Inputs:
+    """Matrix and kernels, all their errors in one go."""
+    loaded = load_all_kernels(kernels)
+    today = datetime.now(UTC).date()
+    return Inputs(load_matrix(matrix, {n: k.kernel for n, k in loaded.items()}, today), loaded)

@@ -1,0 +1,24 @@
+"""What commands print: results on stdout (JSON or for people), news on stderr."""
+
+import json
+import sys
+from collections.abc import Mapping
+
+from rich.console import Console
+
+news = Console(stderr=True, highlight=False)
+"""Progress and warnings; never part of the result."""
+
+result = Console(highlight=False)
+"""The command's answer for people."""
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """One document on stdout, valid JSON (no NaN or Infinity literals)."""
+    json.dump(document, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def say(text: str) -> None:
+    """News in one line; text from phones and files is shown literally."""
+    news.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,171 @@
+"""From planned cases to jobs: render shaders, make inputs and references, fill the blob store.
+
+References are computed once per ``data_key`` (op, workload, distribution, seed, storage type) and shared
+by all variants and devices through their digest.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.domain.case import Case
+from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
+from orchestrator.domain.kernel import Array, Kernel, Reference, Tolerance
+from orchestrator.domain.results import CaseInfo
+from orchestrator.planning.kernel_folder import LoadedKernel
+from orchestrator.planning.matrix import Suite
+from orchestrator.planning.render import render_case
+from orchestrator.storage.blobs import BlobStore
+
+DEGENERATE_ABSMAX = 1e-12
+"""A reference below this carries no signal: its comparison would say nothing (field case G1-02)."""
+
+_NUMPY = {"f32": np.dtype("<f4"), "f16": np.dtype("<f2"), "u32": np.dtype("<u4")}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case that can be dispatched to any device."""
+
+    info: CaseInfo
+    job: CaseJob
+
+
+@dataclass(frozen=True, slots=True)
+class Degenerate:
+    """A case whose reference has no signal; it is refused, never passed or failed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    inputs: Mapping[str, Array]
+    input_blobs: Mapping[str, str]
+    reference_blobs: Mapping[str, str]
+    shapes: Mapping[str, list[int]]
+    absmax: float
+
+
+class Preparer:
+    """Prepares cases one after another; the inputs and references of the last workload stay in memory."""
+
+    def __init__(self, suite: Suite, store: BlobStore) -> None:
+        self._suite = suite
+        self._store = store
+        self._data: dict[str, _Data] = {}
+
+    def prepare(self, loaded: LoadedKernel, case: Case) -> Prepared | Degenerate:
+        """Jobs for one case.
+
+        Raises:
+            KernelFolderError: the kernel's own code failed or contradicts itself.
+        """
+        kernel = loaded.kernel
+        data = self._data_of(kernel, case)
+        if not data.absmax >= DEGENERATE_ABSMAX:
+            return Degenerate(f"reference_absmax {data.absmax:.3g} < {DEGENERATE_ABSMAX:.3g}")
+        rendered = render_case(loaded, case)
+        tolerance = dict(kernel.tolerance(case, data.inputs))
+        _check_outputs(kernel, case, data.reference_blobs, tolerance)
+        job = CaseJob(
+            case_id=case.case_id,
+            attempt=1,
+            label=case.label,
+            api=str(case.axes.get("api", "")),
+            code_hash=rendered.code_hash,
+            buffers=[
+                BufferJob(b.name, b.role, b.dtype, b.count, data.input_blobs.get(b.name))
+                for b in kernel.buffers(case)
+            ],
+            passes=[
+                PassJob(self._store.put(p.glsl.encode("ascii")), p.grid, p.shared_bytes, p.buffers)
+                for p in rendered.passes
+            ],
+            checks=[
+                CheckJob(name, blob, tolerance[name].atol, tolerance[name].rtol, tolerance[name].nmse)
+                for name, blob in data.reference_blobs.items()
+            ],
+            deadline_ms=self._suite.deadline_s * 1000,
+            warmup=self._suite.warmup,
+            repeats=self._suite.repeats,
+            replays=self._suite.replays,
+        )
+        info = CaseInfo(
+            case=case,
+            code_hash=rendered.code_hash,
+            cost=kernel.cost(case),
+            tolerance=tolerance,
+            workgroup=rendered.passes[0].workgroup,
+            shared_bytes=max(p.shared_bytes for p in rendered.passes),
+            dispatches=len(rendered.passes),
+            output_shape=dict(data.shapes),
+        )
+        return Prepared(info, job)
+
+    def _data_of(self, kernel: Kernel, case: Case) -> _Data:
+        key = kernel.data_key(case)
+        if key not in self._data:
+            self._data = {k: v for k, v in self._data.items() if _small(v)}
+            self._data[key] = self._make_data(kernel, case)
+        return self._data[key]
+
+    def _make_data(self, kernel: Kernel, case: Case) -> _Data:
+        inputs = dict(kernel.inputs(case))
+        references = kernel.reference(case, inputs)
+        dtypes = {b.name: b.dtype for b in kernel.buffers(case)}
+        return _Data(
+            inputs=inputs,
+            input_blobs={n: self._store.put(_bytes(a, dtypes[n])) for n, a in inputs.items()},
+            reference_blobs={n: self._store.put(_reference_bytes(r)) for n, r in references.items()},
+            shapes={n: [int(d) for d in r.shape] for n, r in references.items()},
+            absmax=max((_absmax(r) for r in references.values()), default=0.0),
+        )
+
+
+def prepare_all(
+    preparer: Preparer,
+    kernels: Mapping[str, LoadedKernel],
+    cases: Mapping[str, Case],
+    on_done: Callable[[int], None],
+) -> dict[str, Prepared | Degenerate]:
+    """Prepare in the order of ``data_key``s first seen; ``on_done`` gets the count so far."""
+    found: dict[str, Prepared | Degenerate] = {}
+    order = sorted(cases.items(), key=lambda item: kernels[item[1].kernel].kernel.data_key(item[1]))
+    for number, (case_id, case) in enumerate(order, start=1):
+        found[case_id] = preparer.prepare(kernels[case.kernel], case)
+        on_done(number)
+    return found
+
+
+def _small(data: _Data) -> bool:
+    """Keep what costs little memory; a big workload's tensors go when the next one comes."""
+    return sum(a.nbytes for a in data.inputs.values()) < 4 << 20
+
+
+def _bytes(array: Array, dtype: str) -> bytes:
+    """C-order bytes of the storage type, padded to 4 bytes as on the device."""
+    data = np.ascontiguousarray(array, dtype=_NUMPY[dtype]).tobytes()
+    return data + bytes(-len(data) % 4)
+
+
+def _reference_bytes(reference: Reference) -> bytes:
+    return np.ascontiguousarray(reference, dtype="<f8").tobytes()
+
+
+def _absmax(reference: Reference) -> float:
+    finite = np.abs(reference[np.isfinite(reference)])
+    return float(finite.max()) if finite.size else 0.0
+
+
+def _check_outputs(
+    kernel: Kernel, case: Case, references: Mapping[str, str], tolerance: Mapping[str, Tolerance]
+) -> None:
+    outputs = {b.name for b in kernel.buffers(case) if b.role in ("out", "inout")}
+    if set(references) - outputs or set(references) != set(tolerance) or not references:
+        raise KernelFolderError(
+            f"kernels/{kernel.name}/kernel.py: reference gives {sorted(references)} and tolerance "
+            f"{sorted(tolerance)}; both must name the same output buffers, among {sorted(outputs)}"
+        )

@@ -1,0 +1,134 @@
+"""One run from plan to results.json: prepare, write the manifest, dispatch, finish."""
+
+import platform
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator import __version__
+from orchestrator.domain.job import CaseJob
+from orchestrator.domain.names import Lane
+from orchestrator.domain.results import CaseInfo, Missing, Pruned, RunInfo, RunResults
+from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.broker import Broker
+from orchestrator.execution.dispatch import Dispatcher, Watcher
+from orchestrator.execution.prepare import Degenerate, Prepared, Preparer, prepare_all
+from orchestrator.execution.run_folder import Manifest, RunFolder, previous_results
+from orchestrator.planning.kernel_folder import LoadedKernel
+from orchestrator.planning.plan import Plan
+from orchestrator.storage.blobs import BlobStore
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person or CI asked for, beside the plan."""
+
+    run_id: str
+    out: Path
+    blob_store: str
+    lane: Lane
+    command: str
+    missing: list[Missing]
+    """Devices that were asked for or listed and cannot be used."""
+
+
+def start_run(
+    plan: Plan,
+    kernels: Mapping[str, LoadedKernel],
+    request: Request,
+    on_prepared: Callable[[int], None],
+) -> RunFolder:
+    """Make everything that the workers need and write the run's manifest.
+
+    Raises:
+        KernelFolderError: a kernel's own code failed.
+    """
+    planned_ids = {c.case_id for d in plan.devices for c in d.cases}
+    cases = {case_id: plan.cases[case_id] for case_id in plan.cases if case_id in planned_ids}
+    prepared = prepare_all(
+        Preparer(plan.suite, BlobStore(request.blob_store)), kernels, cases, on_prepared
+    )
+    jobs: dict[str, list[CaseJob]] = {}
+    pruned = list(plan.pruned)
+    for device in plan.devices:
+        device_id = device.device.device_id
+        jobs[device_id] = []
+        for planned in device.cases:
+            match prepared[planned.case_id]:
+                case Prepared(job=job):
+                    jobs[device_id].append(job)
+                case Degenerate(reason):
+                    pruned.append(Pruned(device_id, planned.case_id, Verdict.INVALID, [reason]))
+    infos = {i: p.info for i, p in prepared.items() if isinstance(p, Prepared)}
+    infos |= _undispatched(plan, kernels, infos)
+    results = RunResults(
+        run=RunInfo(
+            run_id=request.run_id,
+            suite=plan.suite.name,
+            started_at=utc_now(),
+            tilefarm=__version__,
+            host=platform.node(),
+            command=request.command,
+            commit=git_commit(),
+        ),
+        devices=[d.device for d in plan.devices],
+        cases=infos,
+        trials=[],
+        pruned=pruned,
+        excluded=list(plan.excluded),
+        missing=request.missing,
+        expectations=list(plan.expectations),
+    )
+    return RunFolder.create(request.out, Manifest(results, jobs, request.blob_store, request.lane))
+
+
+def carry_out(folder: RunFolder, broker: Broker, watcher: Watcher, out: Path) -> RunResults:
+    """Dispatch what has no verdict yet and write results.json; used for a new run and for a resumed one."""
+    manifest = folder.manifest()
+    run = manifest.planned.run
+    dispatcher = Dispatcher(broker, folder, run.run_id, manifest.blob_store, lane=manifest.lane)
+    lost = dispatcher.run(folder.unfinished(), watcher)
+    previous = previous_results(out, run.suite, run.run_id)
+    return folder.finish(previous.run.run_id if previous else "", utc_now(), lost)
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def git_commit() -> str:
+    """Commit of the working folder, ``+dirty`` with uncommitted changes; empty outside git."""
+    try:
+        answers = [
+            subprocess.run(["git", *words], capture_output=True, text=True, timeout=10, check=True).stdout
+            for words in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain"])
+        ]
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return answers[0].strip() + ("+dirty" if answers[1].strip() else "")
+
+
+def _undispatched(
+    plan: Plan, kernels: Mapping[str, LoadedKernel], known: Mapping[str, CaseInfo]
+) -> dict[str, CaseInfo]:
+    """Facts of cases that were pruned everywhere, so that the report can name them."""
+    found: dict[str, CaseInfo] = {}
+    for case_id, case in plan.cases.items():
+        if case_id in known:
+            continue
+        kernel = kernels[case.kernel].kernel
+        if kernel.invalid(case) is not None:
+            continue
+        passes = kernel.passes(case)
+        found[case_id] = CaseInfo(
+            case=case,
+            code_hash="",
+            cost=kernel.cost(case),
+            tolerance={},
+            workgroup=passes[0].workgroup,
+            shared_bytes=max(p.shared_bytes for p in passes),
+            dispatches=len(passes),
+        )
+    return found
