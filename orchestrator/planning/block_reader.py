@@ -8,7 +8,7 @@ from orchestrator.planning.axis_values import allows, refusal
 from orchestrator.planning.fields import Record, one_or_many
 from orchestrator.planning.matrix import Block, Exclude, Space
 from orchestrator.planning.suggest import did_you_mean, shown
-from orchestrator.planning.yaml_tree import Fields, Node, Problem
+from orchestrator.planning.yaml_tree import Fields, Node, Problem, path_part
 
 BLOCK_KEYS = ("name", "kernel", "workloads", "axes", "inputs", "seeds", "excludes")
 
@@ -69,7 +69,7 @@ def _space(
             place = "workloads" if key == "axes" else "axes"
             hint = f" It belongs under {place}." if misplaced else did_you_mean(name, names)
             what = f"{kernel.name} has no {word} {shown(name)}.{hint}"
-            problems.append(Problem(given.lines[name], where, what))
+            problems.append(Problem(given.lines[name], f"{where}.{path_part(name)}", what))
     space: Space = {}
     for axis in declared:
         if axis.name in given.entries:

@@ -59,8 +59,7 @@ class Record:
         words = list(known)
         for key in node.entries:
             if key not in words:
-                missing = [w for w in words if w not in node.entries] or words
-                record.problem(key, f"unknown key.{did_you_mean(key, missing)}")
+                record.problem(key, f"unknown key.{did_you_mean(key, words)}")
         for key in required:
             if key not in node.entries:
                 problems.append(Problem(node.line, where, f"{shown(key)} is missing"))

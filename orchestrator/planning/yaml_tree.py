@@ -131,7 +131,10 @@ class _Builder:
         if frame is not None and frame.wants_key and isinstance(frame.node, Fields):
             self._key(frame, frame.node, event)
             return
-        node = Scalar(event.line, _meaning(event.text) if event.plain else event.text, event.text)
+        line = event.line
+        if not event.text and frame is not None and isinstance(frame.node, Fields):
+            line = frame.node.lines.get(frame.key or "", line)  # the parser puts nothing on the next line
+        node = Scalar(line, _meaning(event.text) if event.plain else event.text, event.text)
         if event.anchor is not None:
             self._anchors[event.anchor] = (node, 1)
         self._add(node)
