@@ -77,7 +77,7 @@ class VariantRow:
     use: ToleranceUse | None
     compile_ns: int | None
     fastest: bool
-    """The fastest correct row of its kernel, workload and inputs."""
+    """The fastest correct row of its kernel, workload, inputs and clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class VariantTable:
 
 @dataclass(frozen=True, slots=True)
 class BestRow:
-    """The fastest correct variant of a kernel per workload, api and precision."""
+    """The fastest correct variant of a kernel per workload, api, precision and clock."""
 
     workload: str
     kernel: str

@@ -38,17 +38,18 @@ def variant_tables(
 
 
 def best_rows(trials: Iterable[JudgedTrial]) -> tuple[BestRow, ...]:
-    """Fastest correct variant per workload, kernel, api and precision, where there was a choice."""
+    """Fastest correct variant per workload, kernel, api, precision and clock, where there was a choice."""
     known = list(trials)
     naive = baselines(known)
-    groups: dict[tuple[str, str, str, str], list[JudgedTrial]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, str, str], list[JudgedTrial]] = defaultdict(list)
     for item in known:
         case = item.info.case
-        if item.trial.verdict is Verdict.PASS and timing_stats(item.trial.timing) is not None:
+        stats = timing_stats(item.trial.timing)
+        if item.trial.verdict is Verdict.PASS and stats is not None:
             api, precision = (axis_text(case.axes.get(name, "")) for name in ("api", "precision"))
-            groups[case.workload_label, case.kernel, api, precision].append(item)
+            groups[case.workload_label, case.kernel, api, precision, stats.clock].append(item)
     rows: list[BestRow] = []
-    for (workload, kernel, api, precision), items in groups.items():
+    for (workload, kernel, api, precision, _), items in groups.items():
         best = min(items, key=_median)
         stats = timing_stats(best.trial.timing)
         if stats is None or len(items) < 2:
@@ -133,20 +134,20 @@ def _title(case: Case) -> str:
 
 
 def _values(case: Case, joined: Mapping[str, str]) -> dict[str, str]:
-    values = {INPUTS: case.inputs} | {k: axis_text(v) for k, v in case.axes.items()}
+    values = {INPUTS: case.inputs, SEED: str(case.seed)}
+    values |= {k: axis_text(v) for k, v in case.axes.items()}
     if case.case_id in joined:
         values[HINT_AXIS] = joined[case.case_id]
-    if case.seed != 1:
-        values[SEED] = str(case.seed)
     return values
 
 
 def _fastest(items: Iterable[JudgedTrial]) -> frozenset[str]:
-    """Per kernel and exact workload, where at least two correct variants were timed."""
-    groups: dict[tuple[str, str], list[JudgedTrial]] = defaultdict(list)
+    """Per kernel, exact workload and clock, where at least two correct variants were timed."""
+    groups: dict[tuple[str, str, str], list[JudgedTrial]] = defaultdict(list)
     for item in items:
-        if item.trial.verdict is Verdict.PASS and timing_stats(item.trial.timing) is not None:
-            groups[item.info.case.kernel, item.info.case.workload_id].append(item)
+        stats = timing_stats(item.trial.timing)
+        if item.trial.verdict is Verdict.PASS and stats is not None:
+            groups[item.info.case.kernel, item.info.case.workload_id, stats.clock].append(item)
     return frozenset(min(g, key=_median).info.case.case_id for g in groups.values() if len(g) > 1)
 
 

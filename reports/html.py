@@ -1,0 +1,104 @@
+"""ReportModel → self-contained HTML pages: no script, no network, every text escaped."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from orchestrator.analysis.compare import PROVISIONAL, Change
+from orchestrator.analysis.outcome import Outcome
+from reports import numbers
+from reports.model import ReportModel, SocPage
+from reports.text import visible, visible_block
+
+TEMPLATES = Path(__file__).parent / "templates"
+MAX_DETAILED = 60
+"""Findings of one device that are shown with all their numbers; further ones get one line each."""
+MAX_LISTED = 400
+"""Rows of a list of changes or missing results; further ones are counted."""
+MAX_LOGS_CHARACTERS = 200_000
+"""Logs inlined in one page, together."""
+
+
+def environment() -> Environment:
+    """Autoescape on; every printed string goes through :func:`visible` first."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name, function in _FILTERS.items():
+        made.filters[name] = function
+    return made
+
+
+def render_index(model: ReportModel) -> str:
+    return environment().get_template("index.html.j2").render(_shared(model))
+
+
+def render_soc(model: ReportModel, page: SocPage) -> str:
+    ids = {d.device.device_id for d in page.devices}
+    slow: list[Change] = []
+    if model.comparison is not None and model.max_slowdown is not None:
+        slow = [c for c in model.comparison.slowdowns(model.max_slowdown) if c.device_id in ids]
+    own = {"soc": page, "ids": ids, "slow": slow, "log_budget": LogBudget()}
+    return environment().get_template("soc.html.j2").render(_shared(model) | own)
+
+
+def _shared(model: ReportModel) -> dict[str, object]:
+    return {
+        "model": model,
+        "names": {d.device.device_id: d.device.name for soc in model.socs for d in soc.devices},
+        "outcomes": Outcome,
+        "provisional": PROVISIONAL,
+        "bar": numbers.bar,
+        "decimals_for": numbers.decimals_for,
+        "heat_step": numbers.heat_step,
+        "heat_steps": numbers.HEAT_STEPS,
+        "max_detailed": MAX_DETAILED,
+        "max_listed": MAX_LISTED,
+    }
+
+
+class LogBudget:
+    """Keeps one page's inlined logs, together, below a bound."""
+
+    def __init__(self, characters: int = MAX_LOGS_CHARACTERS) -> None:
+        self._left = characters
+
+    def take(self, log: str) -> bool:
+        """True when this log may be inlined."""
+        if len(log) > self._left:
+            return False
+        self._left -= len(log)
+        return True
+
+
+def _block(text: str) -> Markup:
+    """Several lines, for ``<pre>``."""
+    return escape(visible_block(text))
+
+
+_FILTERS: Mapping[str, Callable[..., object]] = {
+    "sig": numbers.significant,
+    "plain": numbers.plain,
+    "duration": numbers.duration,
+    "ms": numbers.milliseconds,
+    "percent": numbers.percent,
+    "ratio": numbers.ratio,
+    "mb": numbers.megabytes,
+    "share": numbers.tolerance_share,
+    "position": numbers.position,
+    "block": _block,
+}
+
+
+def _finalize(value: object) -> object:
+    """Strings are made visible; Markup (built by our own templates from escaped parts) passes."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return visible(value)
