@@ -95,6 +95,8 @@ class Kernel(ABC):
     """Variant axes, ``api`` and ``precision`` among them."""
     distributions: tuple[str, ...]
     """Named input distributions."""
+    tolerance_version: str = "1"
+    """Version of the error bound's formula; part of the code hash."""
 
     def invalid(self, case: Case) -> str | None:
         """Why no device could run this case (``kv_heads 3 does not divide heads 8``), or None."""

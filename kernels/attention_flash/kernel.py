@@ -1,0 +1,75 @@
+"""attention_flash: one dispatch, online softmax, K and V tiles in shared memory, scores in registers.
+
+One invocation owns one query row: its q, its output and its running maximum and sum live in registers.
+Tile ``BRxBC`` is BR rows (= invocations) a workgroup, BC keys a tile in shared memory. ``vector`` 4 moves and
+unrolls head_dim four elements at a time and takes four keys at a time; 1 keeps real loops over head_dim
+(the plain formulation, which some drivers get wrong; see docs/numerics.md).
+"""
+
+from orchestrator.domain.case import Case
+from orchestrator.domain.kernel import Axis, Cost, Pass
+from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionShape, element_bytes
+from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context
+
+KEYS_AT_A_TIME = {1: 1, 4: 4}
+
+
+class AttentionFlash(AttentionKernel):
+    name = "attention_flash"
+    axes = (
+        *COMMON_AXES,
+        Axis(
+            "tile", ("8x8", "16x16", "32x16", "32x32", "64x16", "64x32", "128x16", "128x32"), default="64x16"
+        ),
+        Axis("layout", ("row", "column"), default="row"),
+        Axis("vector", (1, 4), default=4),
+        Axis("hint", ("highp", "mediump"), default="highp"),
+    )
+    online = True
+
+    def passes(self, case: Case) -> tuple[Pass, ...]:
+        shape, words = AttentionShape.of(case), Words.of(case)
+        br, bc = tile_of(case)
+        context = {
+            **shader_context(case),
+            "br": br,
+            "bc": bc,
+            "keys": KEYS_AT_A_TIME[int(case.axes["vector"])],
+        }
+        return (
+            Pass(
+                template="flash.comp.j2",
+                workgroup=(br, 1, 1),
+                grid=(ceil_div(shape.seq, br), shape.heads, 1),
+                shared_bytes=2 * bc * words.units * words.nbytes,
+                buffers=("q", "k", "v", "o"),
+                context=context,
+            ),
+        )
+
+    def cost(self, case: Case) -> Cost:
+        """Model: no cache between workgroups. q is read and o written once; every block of BR rows reads K
+        and V of its head again, up to the last tile that it sees (causal). So traffic is O(seq·kv_seq/BR),
+        not O(seq). Query heads that share a key/value head are taken to share nothing.
+        """
+        shape = AttentionShape.of(case)
+        br, bc = tile_of(case)
+        keys_read = 0
+        for first in range(0, shape.seq, br):
+            seen = shape.visible(min(first + br, shape.seq) - 1)
+            keys_read += min(shape.kv_seq, ceil_div(seen, bc) * bc)
+        elements = 2 * shape.q_count + 2 * keys_read * shape.head_dim * shape.heads
+        return Cost(
+            flops=self.flops(case),
+            bytes_min=self.compulsory_bytes(case),
+            bytes_moved=elements * element_bytes(case),
+        )
+
+
+def tile_of(case: Case) -> tuple[int, int]:
+    """(BR, BC)."""
+    br, bc = str(case.axes["tile"]).split("x")
+    return int(br), int(bc)
+
+
+kernel = AttentionFlash()

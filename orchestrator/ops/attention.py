@@ -1,0 +1,144 @@
+"""The op ``attention``: reference, inputs, buffers and everything else that its kernels share.
+
+A kernel subclasses :class:`AttentionKernel` and adds its axes, passes and modelled traffic. Axes that the
+op itself understands: ``precision`` (fp32; fp16_storage: q, k, v and o are fp16 in memory, arithmetic
+is fp32) and ``hint`` (highp; mediump: the shader may compute products in fp16).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from orchestrator.domain.case import Case
+from orchestrator.domain.digest import stable_id
+from orchestrator.domain.kernel import Array, Axis, Buffer, DType, Kernel, Reference, Tolerance
+from orchestrator.ops import attention_inputs
+from orchestrator.ops.attention_budget import BUDGET_VERSION, Arithmetic, attention_tolerance
+from orchestrator.ops.attention_shape import PARAMS, AttentionShape
+
+__all__ = ["COMMON_AXES", "AttentionKernel", "AttentionShape", "attention_reference"]
+
+COMMON_AXES: tuple[Axis, ...] = (
+    Axis("api", ("gles",), default="gles"),
+    Axis("precision", ("fp32", "fp16_storage"), default="fp32"),
+)
+
+_BLOCK_ELEMENTS = 1 << 22
+"""Scores held at a time by the reference: 32 MiB of float64."""
+
+
+class AttentionKernel(Kernel):
+    """What all attention kernels have in common.
+
+    Buffers q, k, v (in) and o (out), shapes as in attention_shape. ``online`` says whether the kernel
+    rescales partial results when the running maximum grows; the error budget needs to know.
+    """
+
+    op = "attention"
+    params = PARAMS
+    distributions = tuple(attention_inputs.DISTRIBUTIONS)
+    tolerance_version = f"attention-{BUDGET_VERSION}"
+    online: bool
+
+    def invalid(self, case: Case) -> str | None:
+        shape = AttentionShape.of(case)
+        return shape.invalid() or attention_inputs.refusal(
+            case.inputs, shape, half=is_half(case), mediump=case.axes.get("hint") == "mediump"
+        )
+
+    def features(self, case: Case) -> frozenset[str]:
+        return frozenset({"pack_half"}) if is_half(case) else frozenset()
+
+    def buffers(self, case: Case) -> tuple[Buffer, ...]:
+        shape, dtype = AttentionShape.of(case), storage_dtype(case)
+        return (
+            Buffer("q", "in", dtype, shape.q_count),
+            Buffer("k", "in", dtype, shape.kv_count),
+            Buffer("v", "in", dtype, shape.kv_count),
+            Buffer("o", "out", dtype, shape.q_count),
+        )
+
+    def data_key(self, case: Case) -> str:
+        """Depends on the resolved shape: ``kv_seq: seq`` and its number are the same data."""
+        shape = AttentionShape.of(case)
+        return stable_id(
+            {
+                "op": "attention-2",
+                "shape": [shape.seq, shape.kv_seq, shape.head_dim, shape.heads, shape.kv_heads, shape.causal],
+                "inputs": case.inputs,
+                "seed": case.seed,
+                "storage": storage_dtype(case),
+            }
+        )
+
+    def inputs(self, case: Case) -> Mapping[str, Array]:
+        tensors = attention_inputs.build(case.inputs, AttentionShape.of(case), case.seed)
+        storage = np.float16 if is_half(case) else np.float32
+        return {name: t.astype(storage) for name, t in zip("qkv", tensors, strict=True)}
+
+    def reference(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Reference]:
+        return {"o": attention_reference(inputs["q"], inputs["k"], inputs["v"], AttentionShape.of(case))}
+
+    def tolerance(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Tolerance]:
+        """Derivation: orchestrator/ops/attention_budget.py."""
+        arithmetic = Arithmetic(
+            half_output=is_half(case), mediump=case.axes.get("hint") == "mediump", online=self.online
+        )
+        shape = AttentionShape.of(case)
+        return {"o": attention_tolerance(inputs["q"], inputs["k"], inputs["v"], shape, arithmetic)}
+
+    def compulsory_bytes(self, case: Case) -> int:
+        """q, k and v read once, o written once."""
+        shape = AttentionShape.of(case)
+        return (2 * shape.q_count + 2 * shape.kv_count) * element_bytes(case)
+
+    def flops(self, case: Case) -> int:
+        """Multiply-adds of visible pairs count 2: q·k and p·v, 4·pairs·head_dim·heads. exp is not counted."""
+        shape = AttentionShape.of(case)
+        return 4 * shape.pairs * shape.head_dim * shape.heads
+
+
+def is_half(case: Case) -> bool:
+    return case.axes["precision"] == "fp16_storage"
+
+
+def storage_dtype(case: Case) -> DType:
+    return "f16" if is_half(case) else "f32"
+
+
+def element_bytes(case: Case) -> int:
+    return 2 if is_half(case) else 4
+
+
+def attention_reference(q: Array, k: Array, v: Array, shape: AttentionShape) -> Reference:
+    """Attention in float64 with the row maximum subtracted, on inputs as stored.
+
+    Args:
+        q: [heads, seq, head_dim]; k, v: [kv_heads, kv_seq, head_dim], fp16 or fp32.
+
+    Returns:
+        [heads, seq, head_dim] float64. A row with no visible key, or whose visible logits are all -inf, is
+        exactly 0; a row with a NaN or +inf logit is NaN.
+    """
+    out = np.empty((shape.heads, shape.seq, shape.head_dim))
+    rows = max(1, _BLOCK_ELEMENTS // shape.kv_seq)
+    columns = np.arange(shape.kv_seq)
+    for head in range(shape.heads):
+        keys = k[head // shape.group].astype(np.float64)
+        values = v[head // shape.group].astype(np.float64)
+        for start in range(0, shape.seq, rows):
+            stop = min(shape.seq, start + rows)
+            queries = q[head, start:stop].astype(np.float64) * shape.scale
+            with np.errstate(invalid="ignore"):
+                scores: Reference = queries @ keys.T
+                if shape.causal:
+                    limits = np.arange(start, stop)[:, None] + shape.diagonal
+                    scores[columns[None, :] > limits] = -np.inf
+                peak: Reference = np.max(scores, axis=1, keepdims=True)
+                scores -= np.where(np.isneginf(peak), 0.0, peak)
+                np.exp(scores, out=scores)
+                total = scores.sum(axis=1, keepdims=True)
+                weighted = scores @ values
+            np.divide(weighted, total, out=weighted, where=total != 0.0)
+            out[head, start:stop] = weighted
+    return out

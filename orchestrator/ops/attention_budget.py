@@ -1,0 +1,219 @@
+"""Error budget of attention: how far a correct kernel may be from the float64 reference.
+
+Per output element o_d = Σ_j p_j v_jd of one query row, p_j = exp(s_j − m) / l. Unit roundoff of fp32 is
+u = 2⁻²⁴. Rounding errors of sums are taken as random, mean-independent variables, so that n of them grow
+like λ√n·u and not like the worst case n·u (N. J. Higham and T. Mary, "A New Approach to Probabilistic
+Rounding Error Analysis", SIAM J. Sci. Comput. 41(5), 2019). Such a bound fails for one sum with probability
+at most 2·exp(−λ²/2) if every rounding were as large as u. Roundings are spread over ±u, their root mean
+square is below u/√3, so that λ = CONFIDENCE = 4 stands at about 7 standard deviations. A driver that
+truncates has biased errors and may leave the budget at long accumulations; that is worth a report.
+
+1. Logits. s_j is a sum of head_dim products: |δ_j| ≤ λ·u·√(head_dim + 2)·scale·Σ_d|q_d||k_jd|.
+   Softmax is shift invariant, so to first order Δo_d = Σ_j p_j·δ_j·(v_jd − o_d). Equal keys go through equal
+   instructions and have equal δ; keys that differ have independent δ. Hence the 2-norm over groups g of
+   equal keys: |Δo_d| ≤ sqrt(Σ_g (δ_g·Σ_{j∈g} p_j (v_jd − o_d))²).
+2. exp. ESSL 3.10 section 4.7 allows (3 + 2|x|) ULP, ULP = 2u, and x is itself a rounded difference (u|x|).
+   That error is a property of the device's exp, not random: it is summed without cancellation, weighted
+   with |v_jd − o_d|. Online softmax multiplies by one more exp each time the running maximum grows after
+   key j (r_j times, counted on the data; the arguments add up to x): ε_j = (3(1 + r_j) + 2.5|x_j|)·2u.
+3. Accumulation of o over the n visible keys of the row: λ·u·√n·Σ_j p_j|v_jd|.
+4. Accumulation of l, λ·u·√n, and division (2.5 ULP, then one product), 6u: relative.
+5. fp16 output (fp16_storage): packHalf2x16 does not fix the rounding mode (ESSL 3.10 section 4.7), so a
+   whole fp16 ULP, 2⁻¹⁰ relative, and 2⁻²⁴ absolute where fp16 is subnormal. Rounding of inputs is in the
+   reference already; tiles in shared memory hold those same fp16 values, so packing them again is exact.
+6. mediump may be fp16: at least 2⁻¹⁰ relative and magnitudes from 2⁻¹⁴ to 2¹⁴ (ESSL 3.10 section 4.7), so
+   u_m = 2⁻¹⁰. Kernels use it for tile values and sums of at most four products, never for logits, running
+   maximum, sums or accumulators. δ_j gains λ·u_m·√MEDIUMP_ROUNDINGS·scale·sqrt(Σ_d q_d²k_jd²), and
+   λ·2⁻¹⁴·scale·(‖q‖₂ + ‖k_j‖₂) for values flushed to zero; o gains u_m·Σ_j p_j|v_jd| + 2⁻¹⁴ for v. A device
+   that computes mediump in fp32 is far inside this budget: the variant declares what it needs.
+
+atol is the largest sum of 1–3 and 6 over all finite elements, rtol the sum of 4 and 5, and NMSE is bounded by
+the mean square of the whole budget over the mean square of the reference.
+"""
+
+import hashlib
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.domain.kernel import Array, Tolerance
+from orchestrator.ops.attention_shape import AttentionShape
+
+BUDGET_VERSION = 1
+"""Part of the code hash: raise it whenever a formula here changes."""
+
+CONFIDENCE = 4.0
+U32 = 2.0**-24
+U_MEDIUMP = 2.0**-10
+MEDIUMP_SMALLEST = 2.0**-14
+MEDIUMP_ROUNDINGS = 7
+"""q scaled and stored, k stored, product, three additions, result."""
+HALF_ULP = 2.0**-10
+HALF_SUBNORMAL = 2.0**-24
+
+F32 = NDArray[np.float32]
+
+_BLOCK_ELEMENTS = 1 << 22
+_REMEMBERED = 64
+_remembered: OrderedDict[tuple[str, AttentionShape, "Arithmetic"], Tolerance] = OrderedDict()
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What a variant computes with, as far as the budget depends on it."""
+
+    half_output: bool
+    mediump: bool
+    online: bool
+    """Online softmax: partial results are rescaled when the running maximum grows."""
+
+
+@dataclass
+class _Sums:
+    """Over all finite elements: the largest absolute part, and sums of squares for NMSE."""
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    budget_sq: float = 0.0
+    ref_sq: float = 0.0
+
+
+def attention_tolerance(
+    q: Array, k: Array, v: Array, shape: AttentionShape, arithmetic: Arithmetic
+) -> Tolerance:
+    """Bounds for one set of inputs (stored values, shapes as in attention_shape).
+
+    Computed in fp32, an estimate of an estimate; remembered by the content of the inputs, because the many
+    variants of a workload share it.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for tensor in (q, k, v):
+        digest.update(np.ascontiguousarray(tensor).data)
+    key = (digest.hexdigest() + str(q.dtype), shape, arithmetic)
+    if key not in _remembered:
+        _remembered[key] = _tolerance(q, k, v, shape, arithmetic)
+        while len(_remembered) > _REMEMBERED:
+            _remembered.popitem(last=False)
+    return _remembered[key]
+
+
+def _tolerance(q: Array, k: Array, v: Array, shape: AttentionShape, arithmetic: Arithmetic) -> Tolerance:
+    sums = _Sums()
+    rows = max(1, _BLOCK_ELEMENTS // shape.kv_seq)
+    for kv_head in range(shape.kv_heads):
+        keys = np.nan_to_num(k[kv_head].astype(np.float32), neginf=0.0, posinf=0.0)
+        head = _KeyHead(k[kv_head].astype(np.float32), keys, v[kv_head].astype(np.float32), shape, arithmetic)
+        for query_head in range(kv_head * shape.group, (kv_head + 1) * shape.group):
+            for start in range(0, shape.seq, rows):
+                stop = min(shape.seq, start + rows)
+                with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+                    head.add(q[query_head, start:stop].astype(np.float32), start, sums)
+    nmse = sums.budget_sq / sums.ref_sq if sums.ref_sq else 0.0
+    return Tolerance(atol=_up(sums.atol), rtol=_up(sums.rtol), nmse=_up(nmse))
+
+
+def _up(value: float) -> float:
+    """Three digits, rounded up: the same on every machine whatever its BLAS, short in reports."""
+    if value == 0.0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return float(f"{math.ceil(value / unit) * unit:.3g}")
+
+
+class _KeyHead:
+    """Budget of the query rows that read one key/value head."""
+
+    def __init__(
+        self, raw_keys: F32, keys: F32, values: F32, shape: AttentionShape, arithmetic: Arithmetic
+    ) -> None:
+        self._shape, self._arithmetic = shape, arithmetic
+        self._raw, self._keys, self._values = raw_keys, keys, values
+        self._centre = values.mean(axis=0)
+        self._columns = np.arange(shape.kv_seq)
+        _, self._group_of = np.unique(raw_keys, axis=0, return_inverse=True)
+        self._group_of = self._group_of.reshape(-1)
+        self._groups = int(self._group_of.max()) + 1
+
+    def add(self, queries: F32, start: int, sums: _Sums) -> None:
+        """Account for a block of query rows, the first of which is row ``start``."""
+        shape, rows = self._shape, len(queries)
+        scale = np.float32(shape.scale)
+        limits = np.array([shape.visible(start + i) for i in range(rows)])
+        s: F32 = (queries * scale).astype(np.float32) @ self._raw.T
+        if shape.causal:
+            s[self._columns[None, :] >= limits[:, None]] = -np.inf
+        peak: F32 = np.max(s, axis=1, keepdims=True)
+        x: F32 = s - np.where(np.isneginf(peak), np.float32(0), peak)
+        p: F32 = np.exp(x)
+        total = np.sum(p, axis=1, keepdims=True)
+        finite = np.isfinite(total[:, 0]) & np.isfinite(queries).all(axis=1)
+        usable = finite & (total[:, 0] > 0)
+        if not usable.any():
+            return
+        s, x, p, limits, queries = s[usable], x[usable], p[usable], limits[usable], queries[usable]
+        p /= total[usable]
+        x[p == 0] = 0
+        centred = self._values - self._centre
+        o = p @ centred
+        delta = self._logit_errors(queries)
+        absolute = np.sqrt(np.maximum(self._spread_squared(p, delta, centred, o), 0))
+        absolute += self._exp_errors(s, x, p, centred, o)
+        weighted = p @ np.abs(self._values)
+        growth = np.float32(CONFIDENCE * U32) * np.sqrt(limits[:, None].astype(np.float32))
+        absolute += growth * weighted
+        if self._arithmetic.mediump:
+            absolute += np.float32(U_MEDIUMP) * weighted + np.float32(MEDIUMP_SMALLEST)
+        rtol = CONFIDENCE * U32 * math.sqrt(float(limits.max())) + 6 * U32
+        if self._arithmetic.half_output:
+            rtol += HALF_ULP
+            absolute += np.float32(HALF_SUBNORMAL)
+        reference = o + self._centre
+        sums.atol = max(sums.atol, float(absolute.max()))
+        sums.rtol = max(sums.rtol, rtol)
+        sums.budget_sq += float(
+            ((absolute + np.float32(rtol) * np.abs(reference)).astype(np.float64) ** 2).sum()
+        )
+        sums.ref_sq += float((reference.astype(np.float64) ** 2).sum())
+
+    def _logit_errors(self, queries: F32) -> F32:
+        """δ of every (row, key)."""
+        scale = np.float32(self._shape.scale)
+        first = np.float32(CONFIDENCE * U32 * math.sqrt(self._shape.head_dim + 2)) * scale
+        delta = first * (np.abs(queries) @ np.abs(self._keys).T)
+        if self._arithmetic.mediump:
+            products = np.sqrt(np.square(queries) @ np.square(self._keys).T)
+            lengths = np.linalg.norm(queries, axis=1)[:, None] + np.linalg.norm(self._keys, axis=1)[None, :]
+            delta += np.float32(CONFIDENCE * U_MEDIUMP * math.sqrt(MEDIUMP_ROUNDINGS)) * scale * products
+            delta += np.float32(CONFIDENCE * MEDIUMP_SMALLEST) * scale * lengths
+        return delta.astype(np.float32)
+
+    def _spread_squared(self, p: F32, delta: F32, centred: F32, o: F32) -> F32:
+        """Σ over groups of equal keys of (δ·Σ p (v − o))², for every (row, dimension)."""
+        if self._groups == self._shape.kv_seq:
+            weight = np.square(p * delta)
+            moments = weight @ np.square(centred) - 2 * o * (weight @ centred)
+            return moments + np.square(o) * weight.sum(axis=1, keepdims=True)
+        if self._groups == 1:
+            return np.zeros_like(o)
+        result = np.zeros_like(o)
+        for group in range(self._groups):
+            members = np.flatnonzero(self._group_of == group)
+            share = p[:, members]
+            pull = share @ centred[members] - o * share.sum(axis=1, keepdims=True)
+            result += np.square(delta[:, members[:1]] * pull)
+        return result
+
+    def _exp_errors(self, s: F32, x: F32, p: F32, centred: F32, o: F32) -> F32:
+        """Σ p·ε·|v − o|, bounded by Σ p·ε·|v − c| + |o − c|·Σ p·ε with c the mean of v."""
+        ulps = 3 + 2.5 * np.abs(x)
+        if self._arithmetic.online:
+            highest = np.maximum.accumulate(s, axis=1)
+            grew = np.zeros(s.shape, np.float32)
+            grew[:, 1:] = highest[:, 1:] > highest[:, :-1]
+            later = np.cumsum(grew[:, ::-1], axis=1)[:, ::-1] - grew
+            ulps += 3 * later
+        weight = (p * ulps.astype(np.float32)) * np.float32(2 * U32)
+        return weight @ np.abs(centred) + np.abs(o) * weight.sum(axis=1, keepdims=True)

@@ -1,0 +1,126 @@
+"""Render a case: GLSL text of every pass, and the code hash.
+
+A template sees the workload parameters, the axes, ``workgroup``, ``shared_bytes`` and the pass's own
+context, the later ones winning. An undefined name is an error (StrictUndefined). Output is ASCII with LF
+and ends with one LF; trailing blanks are removed, so that the code hash depends on the code.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from jinja2 import (
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateNotFound,
+    TemplateSyntaxError,
+)
+
+from orchestrator.domain.case import Case
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.kernel import Buffer, Pass
+from orchestrator.planning.kernel_folder import LoadedKernel
+from orchestrator.planning.suggest import did_you_mean
+
+CONTRACT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPass:
+    """One dispatch, its shader as text."""
+
+    template: str
+    glsl: str
+    workgroup: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    shared_bytes: int
+    buffers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedCase:
+    passes: tuple[RenderedPass, ...]
+    code_hash: str
+    """16 hex digits of everything that decides what the GPU computes and how it is judged."""
+
+
+def render_case(loaded: LoadedKernel, case: Case) -> RenderedCase:
+    """All passes of a case.
+
+    Raises:
+        KernelFolderError: a template is missing, has a syntax error, uses an undefined name or renders to
+            something that is not ASCII.
+    """
+    passes = tuple(_render(loaded, case, step) for step in loaded.kernel.passes(case))
+    return RenderedCase(
+        passes, _code_hash(passes, loaded.kernel.buffers(case), loaded.kernel.tolerance_version)
+    )
+
+
+def _render(loaded: LoadedKernel, case: Case, step: Pass) -> RenderedPass:
+    context = {
+        **case.workload,
+        **case.axes,
+        "workgroup": step.workgroup,
+        "shared_bytes": step.shared_bytes,
+        **step.context,
+    }
+    where = loaded.folder / step.template
+    try:
+        text = _environment(loaded.template_folders).get_template(step.template).render(context)
+    except TemplateSyntaxError as e:
+        raise KernelFolderError(f"{e.filename or where}:{e.lineno}: {e.message}.") from e
+    except TemplateNotFound as e:
+        there = sorted(p.name for folder in loaded.template_folders for p in folder.glob("*.j2"))
+        raise KernelFolderError(
+            f"{where}: template '{e.name}' not found.{did_you_mean(str(e.name), there)}"
+        ) from e
+    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as e:
+        raise KernelFolderError(
+            f"{_template_line(e, where)}: {e}. Templates see parameters, axes and the pass's context: "
+            f"{', '.join(sorted(context))}."
+        ) from e
+    if not text.isascii():
+        odd = next(c for c in text if not c.isascii())
+        raise KernelFolderError(f"{where}: renders U+{ord(odd):04X}; shader text is ASCII, comments too.")
+    glsl = "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
+    return RenderedPass(step.template, glsl, step.workgroup, step.grid, step.shared_bytes, step.buffers)
+
+
+@lru_cache(maxsize=32)
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    return Environment(
+        loader=FileSystemLoader([str(folder) for folder in folders]),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 -- the output is shader source for a compiler, never HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _template_line(error: Exception, where: Path) -> str:
+    """``FILE:LINE`` of the innermost template frame; Jinja2 rewrites tracebacks to template lines."""
+    at, trace = str(where), error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name.endswith(".j2"):
+            at = f"{name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return at
+
+
+def _code_hash(passes: tuple[RenderedPass, ...], buffers: tuple[Buffer, ...], tolerance_version: str) -> str:
+    contract = {
+        "contract": CONTRACT_VERSION,
+        "tolerance": tolerance_version,
+        "buffers": [[b.name, b.role, b.dtype, b.count] for b in buffers],
+        "passes": [
+            [sha256_hex(p.glsl.encode("ascii")), p.workgroup, p.grid, p.shared_bytes, p.buffers]
+            for p in passes
+        ],
+    }
+    return sha256_hex(json.dumps(contract, sort_keys=True).encode("ascii"))[:16]
