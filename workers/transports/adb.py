@@ -4,7 +4,6 @@ adbutils' timeouts are per read and it starts a server whenever none answers; he
 left of one deadline, and a server is started only by :func:`start_server`.
 """
 
-import hashlib
 import os
 import select
 import shutil
@@ -18,17 +17,18 @@ from dataclasses import dataclass
 
 from adbutils import AdbConnection, AdbError
 
+from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import (
+    DeadlineExceeded,
     DeviceLost,
     InfraError,
     NotInstalled,
     TransferFailed,
-    TruncatedOutput,
     UsageError,
 )
-from workers.transports import adb_shell
 from workers.transports.adb_listing import PhoneListing, parse_listing
-from workers.transports.adb_shell import Header, MarkerTail
+from workers.transports.adb_push import PROVEN, UNTOLD, WRONG_DIGEST, check_finished, finish_argv
+from workers.transports.adb_shell import ShellCommand, kill_argv
 from workers.transports.adb_sync import Sync
 from workers.transports.base import CommandResult
 from workers.transports.deadline import Deadline, IdleWatch
@@ -39,19 +39,7 @@ from workers.transports.paths import absolute, below
 DEFAULT_PORT = 5037
 _SERVER_S = 10.0
 """The server is on this machine or near it: it answers questions about itself at once."""
-_KILL_S = 10.0
-_TPORT_SINCE = 41
-"""Server version that selects a phone by ``host:tport``; older ones know ``host:transport``."""
-
-_FINISH = """
-[ -d "$2" ] && { echo folder; exit 0; }
-if [ "$3" ]; then
-  sum=$(sha256sum < "$1" 2>/dev/null) || { echo untold; exit 0; }
-  case "$sum" in "$3"*) ;; *) echo digest; exit 0 ;; esac
-fi
-chmod "$4" "$1" && mv -f "$1" "$2" && echo moved
-"""
-"""Arguments: temporary file, target, sha256 (empty: proven already), mode. Says one word."""
+_CLEAN_UP_S = 10.0
 
 
 class _Connection(AdbConnection):
@@ -134,10 +122,31 @@ class AdbServer:
         return self._ask("host:devices", timeout_s)
 
     def connect_phone(self, address: str, timeout_s: float = 30.0) -> None:
-        """``adb connect``. Raises DeviceLost with the server's reason."""
+        """``adb connect``; a phone that asks for this host's key may be answered within the time.
+
+        Raises:
+            DeviceLost: with the server's reason.
+        """
+        deadline = Deadline.after(timeout_s, f"{address}: connect")
         answer = self._ask(f"host:connect:{address}", timeout_s)
-        if not answer.startswith(("connected to", "already connected to")):
+        if answer.startswith("failed to authenticate"):
+            self._wait_for_key(address, deadline)
+        elif not answer.startswith(("connected to", "already connected to")):
             raise DeviceLost(f"{address}: {answer.strip()}")
+
+    def _wait_for_key(self, address: str, deadline: Deadline) -> None:
+        """The server reports a phone that asks as unauthorized until it has accepted."""
+        with self.open(deadline) as connection:
+            connection.ask("host:track-devices")
+            try:
+                while True:
+                    rows = parse_listing(connection.read_string_block())
+                    if any(row.serial == address and row.usable for row in rows):
+                        return
+            except (TimeoutError, DeadlineExceeded) as e:
+                raise DeviceLost(
+                    f"{address}: unauthorized: accept this host's key on the phone's screen, then run again"
+                ) from e
 
     def disconnect_phone(self, address: str, timeout_s: float = _SERVER_S) -> None:
         """``adb disconnect``; an address that is not connected is no error."""
@@ -236,7 +245,7 @@ class AdbDevice:
     ) -> CommandResult:
         chunks: list[bytes] = []
         watch = IdleWatch(self._deadline(timeout_s, argv[0]), None)
-        code = self._execute(argv, chunks.append, watch, env, stderr=True)
+        code = self._execute(argv, chunks.append, watch, env)
         return CommandResult(code, b"".join(chunks))
 
     def stream(
@@ -250,7 +259,7 @@ class AdbDevice:
     ) -> int:
         lines = LineSplitter(on_line)
         watch = IdleWatch(self._deadline(timeout_s, argv[0]), idle_timeout_s)
-        code = self._execute(argv, lines.feed, watch, env, stderr=False)
+        code = self._execute(argv, lines.feed, watch, env)
         lines.close()
         return code
 
@@ -258,21 +267,18 @@ class AdbDevice:
         deadline = self._deadline(timeout_s, f"push {path}")
         folder, _, _ = absolute(path).rpartition("/")
         partial = f"{folder}/.{uuid.uuid4().hex}.part"
-        digest = hashlib.sha256(data).hexdigest()
         try:
             self._send(partial, data, deadline)
-            said = self._finish(partial, path, digest, mode, deadline)
-            if said == "untold":  # no sha256sum on this phone
+            said = self._run_finish(finish_argv(partial, path, sha256_hex(data), mode), deadline)
+            if said == UNTOLD:
                 if self._receive(partial, deadline) != data:
-                    raise TransferFailed(f"{deadline.what}: the file on the phone has other bytes")
-                said = self._finish(partial, path, "", mode, deadline)
-            if said == "digest":
-                raise TransferFailed(f"{deadline.what}: the file on the phone has another sha256")
-            if said != "moved":
-                raise TransferFailed(f"{deadline.what}: cannot rename {partial} ({said or 'no answer'})")
+                    said = WRONG_DIGEST
+                else:
+                    said = self._run_finish(finish_argv(partial, path, PROVEN, mode), deadline)
+            check_finished(said, deadline.what)
         except InfraError:
             with suppress(InfraError):  # a lost phone keeps it; the next session clears the workdir
-                self.run(["rm", "-f", partial], timeout_s=_KILL_S)
+                self.run(["rm", "-f", partial], timeout_s=_CLEAN_UP_S)
             raise
 
     def pull(self, path: str, *, timeout_s: float) -> bytes:
@@ -285,10 +291,10 @@ class AdbDevice:
 
     def remove(self, path: str, *, timeout_s: float) -> None:
         target = below(self._workdir, path)
-        done = self.run(["rm", "-rf", target], timeout_s=timeout_s)
+        done = self.run(["sh", "-c", 'rm -rf "$1" 2>&1', "sh", target], timeout_s=timeout_s)
         if done.exit_code != 0:
             said = done.stdout.decode("utf-8", "replace").strip()
-            raise TransferFailed(f"{self._serial}: remove {path}: exit code {done.exit_code} {said}")
+            raise TransferFailed(f"{self._serial}: remove {path}: exit code {done.exit_code}: {said}")
 
     def properties(self, *, timeout_s: float) -> Mapping[str, str]:
         return parse_properties(self.run(["getprop"], timeout_s=timeout_s).stdout)
@@ -314,36 +320,24 @@ class AdbDevice:
         sink: Callable[[bytes], None],
         watch: IdleWatch,
         env: Mapping[str, str] | None,
-        *,
-        stderr: bool,
     ) -> int:
-        nonce = uuid.uuid4().hex
-        deadline = watch.total
-        line = adb_shell.command_line(argv, env, nonce)
-        v2 = "shell_v2" in self._features(deadline)
-        tail = MarkerTail(nonce, sink)
-        header = Header(nonce, sink if v2 else tail.feed)
+        what = watch.total.what
+        command = ShellCommand(argv, env, sink)
+        v2 = "shell_v2" in self._features(watch.total)
         ended = False
         try:
-            if v2:
-                with self._service(f"shell,v2,raw:{line}", deadline) as connection:
-                    code = adb_shell.read_v2(connection, header.feed, watch, deadline.what)
-            else:
-                line = adb_shell.command_line_v1(line, nonce, stderr=stderr)
-                with self._service(f"shell:{line}", deadline) as connection:
-                    code = adb_shell.read_v1(connection, header, tail, watch, deadline.what)
+            with self._service(command.service(v2=v2), watch.total) as connection:
+                code = (command.read_v2 if v2 else command.read_v1)(connection, watch, what)
             ended = True
         finally:
-            if header.pid and not ended:
-                self._kill(header.pid)
-        if not header.pid:
-            raise TruncatedOutput(f"{deadline.what}: the phone's shell did not start it: {header.refusal}")
+            if command.pid and not ended:
+                self._kill(command.pid)
         return code
 
     def _kill(self, pid: int) -> None:
         """Closing a service leaves its process running on a phone; end it by its id."""
         with suppress(InfraError):  # a lost phone cannot be asked; the first error is the one to tell
-            self.run(adb_shell.kill_argv(pid), timeout_s=_KILL_S)
+            self.run(kill_argv(pid), timeout_s=_CLEAN_UP_S)
 
     def _send(self, path: str, data: bytes, deadline: Deadline) -> None:
         with self._service("sync:", deadline) as connection:
@@ -353,10 +347,8 @@ class AdbDevice:
         with self._service("sync:", deadline) as connection:
             return Sync(connection, deadline).recv(path)
 
-    def _finish(self, partial: str, path: str, digest: str, mode: int, deadline: Deadline) -> str:
-        argv = ["sh", "-c", _FINISH, "sh", partial, path, digest, f"{mode:o}"]
-        done = self.run(argv, timeout_s=deadline.left())
-        return done.stdout.decode("utf-8", "replace").strip()
+    def _run_finish(self, argv: Sequence[str], deadline: Deadline) -> str:
+        return self.run(argv, timeout_s=deadline.left()).stdout.decode("utf-8", "replace").strip()
 
 
 @contextmanager

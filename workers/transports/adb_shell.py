@@ -9,6 +9,7 @@ that the process can be ended when a deadline passes.
 import re
 import shlex
 import struct
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.domain.errors import TruncatedOutput
@@ -35,18 +36,6 @@ _KILL = (
 adbd makes each service a session of its own; should a phone's adbd not, the group is that of this very
 shell and is left alone. The command's name in /proc/PID/stat may hold anything, so fields are counted after
 its last ``)``: state, parent, group."""
-
-
-def command_line(argv: Sequence[str], env: Mapping[str, str] | None, nonce: str) -> str:
-    """Shell text that prints ``NONCE PID`` and then becomes ``argv``; every word is quoted."""
-    assignments = [f"{environment_name(name)}={shlex.quote(value)}" for name, value in (env or {}).items()]
-    command = ["sh", "-c", _HEADER, nonce, *argv]
-    return " ".join([*assignments, *map(shlex.quote, command)])
-
-
-def command_line_v1(line: str, nonce: str, *, stderr: bool) -> str:
-    """The same for a shell without exit status: a marker line follows the output."""
-    return f"{line} </dev/null{'' if stderr else ' 2>/dev/null'}; echo {nonce}:$?"
 
 
 def kill_argv(pid: int) -> list[str]:
@@ -100,38 +89,14 @@ class Header:
     def close(self) -> None:
         self._filter.close()
 
-    @property
-    def refusal(self) -> str:
-        """What came instead of a header."""
-        return self._seen[:300].decode("utf-8", "replace").strip()
-
-
-def read_v2(link: Link, sink: Sink, watch: IdleWatch, what: str) -> int:
-    """Packets until the exit packet; stderr is dropped. Returns the exit status.
-
-    Raises:
-        TruncatedOutput: the stream ended before the exit packet.
-    """
-    link.send_all(_PACKET.pack(_CLOSE_STDIN, 0), watch.left())
-    pending = bytearray()
-    while True:
-        data = link.recv(_CHUNK, watch.left())
-        if not data:
-            raise TruncatedOutput(f"{what}: the link dropped before the exit status. Run it again.")
-        watch.heard()
-        pending += data
-        while len(pending) >= _PACKET.size:
-            kind, length = _PACKET.unpack_from(pending)
-            if length > _LONGEST_PACKET:
-                raise TruncatedOutput(f"{what}: a shell packet of {length} bytes: the stream is damaged.")
-            if len(pending) < _PACKET.size + length:
-                break
-            payload = bytes(pending[_PACKET.size : _PACKET.size + length])
-            del pending[: _PACKET.size + length]
-            if kind == _EXIT:
-                return payload[0] if payload else 255
-            if kind == _STDOUT and payload:
-                sink(payload)
+    def check(self, what: str) -> None:
+        """
+        Raises:
+            TruncatedOutput: the shell ended without ever starting the command.
+        """
+        if not self.pid:
+            said = self._seen[:300].decode("utf-8", "replace").strip() or "it said nothing"
+            raise TruncatedOutput(f"{what}: the phone's shell did not start it: {said}")
 
 
 class MarkerTail:
@@ -170,17 +135,70 @@ class MarkerTail:
         return None
 
 
-def read_v1(link: Link, header: Header, tail: MarkerTail, watch: IdleWatch, what: str) -> int:
-    """The plain stream to its end, ``header`` feeding ``tail``. Returns the exit status.
+class ShellCommand:
+    """One command: its text for either kind of shell service, and the reading of its answer."""
 
-    Raises:
-        TruncatedOutput: the stream ended before the marker.
-    """
-    while data := link.recv(_CHUNK, watch.left()):
-        watch.heard()
-        header.feed(data)
-    header.close()
-    status = tail.close()
-    if status is None:
-        raise TruncatedOutput(f"{what}: the link dropped before the exit status. Run it again.")
-    return status
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str] | None, sink: Sink) -> None:
+        self._nonce = uuid.uuid4().hex
+        words = [f"{environment_name(name)}={shlex.quote(value)}" for name, value in (env or {}).items()]
+        words += map(shlex.quote, ["sh", "-c", _HEADER, self._nonce, *argv])
+        self._line = " ".join(words)
+        self._tail = MarkerTail(self._nonce, sink)
+        self._sink = sink
+        self._header: Header | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id on the phone; 0 until it is known."""
+        return self._header.pid if self._header else 0
+
+    def service(self, *, v2: bool) -> str:
+        """Name of the adb service that runs it. Without v2 a marker with the exit status follows."""
+        if v2:
+            return f"shell,v2,raw:{self._line}"
+        return f"shell:{self._line} </dev/null 2>/dev/null; echo {self._nonce}:$?"
+
+    def read_v2(self, link: Link, watch: IdleWatch, what: str) -> int:
+        """Packets until the exit packet; standard error is dropped. Returns the exit status.
+
+        Raises:
+            TruncatedOutput: the stream ended before the exit packet.
+        """
+        self._header = Header(self._nonce, self._sink)
+        link.send_all(_PACKET.pack(_CLOSE_STDIN, 0), watch.left())
+        pending = bytearray()
+        while True:
+            data = link.recv(_CHUNK, watch.left())
+            if not data:
+                raise TruncatedOutput(f"{what}: the link dropped before the exit status. Run it again.")
+            watch.heard()
+            pending += data
+            while len(pending) >= _PACKET.size:
+                kind, length = _PACKET.unpack_from(pending)
+                if length > _LONGEST_PACKET:
+                    raise TruncatedOutput(f"{what}: a shell packet of {length} bytes: the stream is damaged.")
+                if len(pending) < _PACKET.size + length:
+                    break
+                payload = bytes(pending[_PACKET.size : _PACKET.size + length])
+                del pending[: _PACKET.size + length]
+                if kind == _EXIT:
+                    self._header.check(what)
+                    return payload[0] if payload else 255
+                if kind == _STDOUT:
+                    self._header.feed(payload)
+
+    def read_v1(self, link: Link, watch: IdleWatch, what: str) -> int:
+        """The plain stream to its end. Returns the exit status.
+
+        Raises:
+            TruncatedOutput: the stream ended before the marker.
+        """
+        self._header = Header(self._nonce, self._tail.feed)
+        while data := link.recv(_CHUNK, watch.left()):
+            watch.heard()
+            self._header.feed(data)
+        self._header.close()
+        status = self._tail.close()
+        if status is None:
+            raise TruncatedOutput(f"{what}: the link dropped before the exit status. Run it again.")
+        return status

@@ -25,8 +25,6 @@ _CHUNK = 1 << 20
 _REAP_S = 10.0
 """A process that was sent SIGKILL and is not gone by then sits in the kernel (a driver hang)."""
 
-_ABI_BY_MACHINE = {"x86_64": "x86_64", "aarch64": "arm64-v8a", "armv7l": "armeabi-v7a", "i686": "x86"}
-
 
 class LocalDevice:
     """Implements :class:`workers.transports.base.Device` on this machine."""
@@ -120,14 +118,12 @@ class LocalDevice:
                 target.unlink(missing_ok=True)
 
     def properties(self, *, timeout_s: float) -> Mapping[str, str]:
-        """Under Android's names where there is one, so that callers read both kinds alike."""
+        """Under Android's names where they mean the same; no ABI, since no Android build runs here."""
         Deadline.after(timeout_s, f"{self.serial}: properties").left()
-        machine = platform.machine()
         facts = {
-            "ro.product.cpu.abi": _ABI_BY_MACHINE.get(machine, machine),
             "ro.product.model": self.serial,
             "ro.build.fingerprint": f"{_os_name()} {platform.release()}",
-            "host.machine": machine,
+            "host.machine": platform.machine(),
             "host.kernel": platform.release(),
             "host.cpus": str(os.cpu_count() or ""),
         }

@@ -14,7 +14,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m workers.virtual",
         description="A virtual phone that an adb server can connect to.",
-        epilog="Example: python -m workers.virtual old-android --connect --fault 'drop:on=runner run,after=600'",
+        epilog="Example: python -m workers.virtual old-android --connect --fault drop:on=runner,after=600",
     )
     parser.add_argument("profile", help=f"{', '.join(shipped_profiles())}; or a YAML file")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default: a free one")

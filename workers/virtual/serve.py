@@ -25,8 +25,8 @@ def serve(
 ) -> None:
     """Run until SIGINT or SIGTERM; everything that the phone started ends with it.
 
-    Without ``root`` the phone's files live in a temporary folder. ``connect`` makes the machine's adb server list it,
-    and takes it off the list at the end.
+    Without ``root`` the phone's files live in a temporary folder. ``connect`` makes the machine's adb server
+    list it, and takes it off the list at the end.
 
     Raises:
         UsageError: profile, fault or root cannot be used.

@@ -1,0 +1,96 @@
+"""Battery, heat and screen of a phone, from ``dumpsys``: metadata of a run, never identity.
+
+Output of ``dumpsys`` differs between vendors and is not to be trusted: what is not recognised is left out.
+"""
+
+import re
+from contextlib import suppress
+
+from orchestrator.domain.errors import InfraError
+from workers.transports.base import Device
+
+_READ_LIMIT = 64 * 1024
+"""The lines that matter come first; a hostile or broken service may say megabytes."""
+
+_CHARGING = {1: "unknown", 2: "charging", 3: "discharging", 4: "not charging", 5: "full"}
+"""BatteryManager.BATTERY_STATUS_*"""
+_THERMAL = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
+"""PowerManager.THERMAL_STATUS_*"""
+_SENSORS = {"0": "cpu", "1": "gpu", "2": "battery", "3": "skin"}
+"""Temperature.TYPE_* of Android's thermal HAL."""
+_TEMPERATURE = re.compile(
+    r"Temperature\{mValue=(-?\d{1,4}(?:\.\d{1,6})?), mType=(\d{1,3}), mName=([^,}]{1,64}), mStatus=\d{1,2}\}"
+)
+
+
+def snapshot(battery: bytes, thermal: bytes, power: bytes) -> dict[str, str]:
+    """What the three services tell, under stable names; an empty dict when they tell nothing.
+
+    Temperatures are in milli-degrees Celsius.
+    """
+    return {**_battery(_text(battery)), **_thermal(_text(thermal)), **_power(_text(power))}
+
+
+def read_health(device: Device, timeout_s: float) -> dict[str, str]:
+    """Ask a phone; services that fail or are missing are left out. Each call has its own deadline."""
+    answers: list[bytes] = []
+    for service in ("battery", "thermalservice", "power"):
+        answers.append(b"")
+        with suppress(InfraError):
+            answers[-1] = device.run(["dumpsys", service], timeout_s=timeout_s).stdout
+    return snapshot(*answers)
+
+
+def _battery(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    level, scale = _number(text, "level"), _number(text, "scale")
+    if level is not None and scale and 0 <= level <= scale:
+        found["battery_percent"] = str(round(100 * level / scale))
+    tenths = _number(text, "temperature")
+    if tenths is not None and -500 <= tenths <= 1500:
+        found["battery_temp_mc"] = str(tenths * 100)
+    status = _number(text, "status")
+    if status in _CHARGING:
+        found["battery_status"] = _CHARGING[status]
+    sources = [name for name in ("AC", "USB", "Wireless", "Dock") if _says_true(text, f"{name} powered")]
+    if "powered:" in text:
+        found["powered_by"] = "+".join(sources).lower() or "battery"
+    return found
+
+
+def _thermal(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    status = _number(text, "Thermal Status")
+    if status is not None and 0 <= status < len(_THERMAL):
+        found["thermal_status"] = _THERMAL[status]
+    for value, kind, _name in _TEMPERATURE.findall(_current(text)):
+        if (sensor := _SENSORS.get(kind)) is not None:
+            hottest = max(int(float(value) * 1000), int(found.get(f"{sensor}_temp_mc", "-1000000")))
+            found[f"{sensor}_temp_mc"] = str(hottest)
+    return found
+
+
+def _current(text: str) -> str:
+    """The section with readings of now, where there is one; else all of it."""
+    _, marker, rest = text.partition("Current temperatures from HAL:")
+    if not marker:
+        return text
+    return rest.split("\nCurrent cooling devices", 1)[0].split("\nTemperature static thresholds", 1)[0]
+
+
+def _power(text: str) -> dict[str, str]:
+    match = re.search(r"^\s*mWakefulness=(Awake|Asleep|Dozing|Dreaming)\s*$", text, re.MULTILINE)
+    return {"wakefulness": match[1].lower()} if match else {}
+
+
+def _number(text: str, name: str) -> int | None:
+    match = re.search(rf"^\s*{name}: (-?\d{{1,6}})\s*$", text, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def _says_true(text: str, name: str) -> bool:
+    return re.search(rf"^\s*{name}: true\s*$", text, re.MULTILINE) is not None
+
+
+def _text(output: bytes) -> str:
+    return output[:_READ_LIMIT].decode("utf-8", "replace").replace("\r\n", "\n")

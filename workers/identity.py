@@ -1,0 +1,186 @@
+"""Who a device is and which SoC it has, concluded from what the device itself says.
+
+Pure functions of ``Device.properties``; nothing is cached, since early in a boot properties are still empty.
+The serial that adb lists is never used: it changes with the cable and the network.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.domain.device import Soc
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.errors import InfraError
+from workers.soc_table import (
+    AMBIGUOUS_BOARDS,
+    KNOWN_MODELS,
+    VENDOR_NAMES,
+    model_in,
+    renderer_family,
+    vendor_of_model,
+)
+
+Confidence = Literal["certain", "likely", "guess", "unknown"]
+
+_SERIAL_PROPERTIES = ("ro.serialno", "ro.boot.serialno")
+_MODEL_PROPERTIES: tuple[tuple[str, Confidence], ...] = (
+    ("ro.soc.model", "certain"),
+    ("ro.vendor.soc.model", "likely"),
+    ("ro.vendor.qti.soc_model", "likely"),
+    ("ro.vendor.mediatek.platform", "likely"),
+    ("ro.mediatek.platform", "likely"),
+    ("ro.hardware.chipname", "likely"),
+    ("ro.chipname", "likely"),
+    ("ro.board.platform", "likely"),
+    ("ro.boot.hardware.platform", "guess"),
+    ("ro.hardware", "guess"),
+    ("ro.boot.hardware", "guess"),
+)
+"""Strongest evidence first. ``ro.soc.*`` exist since Android 12."""
+VIRTUAL_PROPERTY = "ro.tilefarm.virtual"
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    source: str
+    text: str
+    vendor: str
+    """Empty when the text does not tell."""
+    model: str
+    """Empty when it names no single chip."""
+    confidence: Confidence
+
+
+def phone_id(properties: Mapping[str, str]) -> str:
+    """``manufacturer-serial`` as ``[a-z0-9-]+``; the same after a reboot, an update or on another cable.
+
+    Serials that differ only in characters which an id cannot hold still get different ids.
+
+    Raises:
+        InfraError: the phone tells no serial number (yet).
+    """
+    serial = next((properties[p].strip() for p in _SERIAL_PROPERTIES if properties.get(p, "").strip()), "")
+    if not serial:
+        raise InfraError(
+            "the phone tells no serial number (ro.serialno, ro.boot.serialno). If it is still booting, wait."
+        )
+    maker = _slug(properties.get("ro.product.manufacturer", "")) or "phone"
+    slug = _slug(serial)
+    if slug == serial.lower() and (serial.isupper() or serial.islower() or serial.isdigit()):
+        return f"{maker}-{slug}"
+    return "-".join(part for part in (maker, slug, sha256_hex(serial.encode())[:6]) if part)
+
+
+def phone_soc(properties: Mapping[str, str], renderer: str = "") -> Soc:
+    """The SoC from ordered evidence; ``renderer`` is what the GPU driver calls itself.
+
+    A board name that stands for several chips, or evidence that conflicts, gives an ``unknown-…`` name,
+    which is never that of a known SoC. The renderer alone only names a bucket.
+    """
+    evidence = list(_collect(properties))
+    family = "" if properties.get(VIRTUAL_PROPERTY) == "1" else renderer
+    vendors = {e.vendor for e in evidence if e.vendor} | _maker(properties)
+    if conflict := _conflict(evidence, vendors, family):
+        return conflict
+    best = next((e for e in evidence if e.model), None)
+    if best is not None:
+        return Soc(
+            file_name(KNOWN_MODELS.get(best.model, best.model)),
+            VENDOR_NAMES.get(best.vendor, best.vendor) or properties.get("ro.soc.manufacturer", ""),
+            best.model,
+            best.source,
+            best.confidence,
+        )
+    board = next((e for e in evidence if e.text.lower() in AMBIGUOUS_BOARDS), None)
+    words = [w for w in (board.text if board else "", _short_renderer(family)) if w]
+    source = "+".join(
+        s for s, there in ((board.source if board else "", board), ("GL renderer", family)) if there
+    )
+    vendor = next(iter(vendors)) if len(vendors) == 1 else ""
+    return Soc(
+        file_name("-".join(["unknown", *words])),
+        VENDOR_NAMES.get(vendor, vendor),
+        "",
+        source or "none",
+        "guess" if words else "unknown",
+    )
+
+
+def local_soc(renderer: str) -> Soc:
+    """This machine's GPU as its driver calls itself: ``llvmpipe``, ``NVIDIA-H200``, …"""
+    name = _short_renderer(renderer)
+    if not name:
+        return Soc("unknown-gpu", "", "", "none", "unknown")
+    vendor = name.split("-", 1)[0] if "-" in name else name
+    return Soc(name, vendor, name, "GL renderer", "certain")
+
+
+def local_id(hostname: str) -> str:
+    """Id of this machine's own GPU."""
+    return f"local-{_slug(hostname) or 'host'}"
+
+
+def os_build(properties: Mapping[str, str]) -> str:
+    return properties.get("ro.build.fingerprint", "") or properties.get("ro.build.display.id", "")
+
+
+def is_virtual(properties: Mapping[str, str]) -> bool:
+    return properties.get(VIRTUAL_PROPERTY) == "1"
+
+
+def file_name(text: str) -> str:
+    """``[A-Za-z0-9._-]+``, fit for files, queues and keys; at most 60 characters."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text)[:60].strip("-.") or "unknown"
+
+
+def _collect(properties: Mapping[str, str]) -> list[_Evidence]:
+    found: list[_Evidence] = []
+    for source, confidence in _MODEL_PROPERTIES:
+        text = properties.get(source, "").strip()
+        if not text:
+            continue
+        model = model_in(text)
+        if not model and source == "ro.soc.model":
+            model = file_name(text)
+        found.append(_Evidence(source, text, vendor_of_model(model or text), model, confidence))
+    return found
+
+
+def _maker(properties: Mapping[str, str]) -> set[str]:
+    text = properties.get("ro.soc.manufacturer", "").strip()
+    vendor = vendor_of_model(text)
+    return {vendor} if vendor else set()
+
+
+def _conflict(evidence: list[_Evidence], vendors: set[str], renderer: str) -> Soc | None:
+    """Two vendors, two known chips, or a GPU that this vendor does not build in."""
+    models = {e.model for e in evidence if e.model and e.source != "ro.hardware"}
+    known = {KNOWN_MODELS.get(m, m) for m in models if vendor_of_model(m)}
+    makers = renderer_family(renderer)
+    wrong_gpu = bool(makers and vendors and not vendors & makers)
+    if len(vendors) < 2 and len(known) < 2 and not wrong_gpu:
+        return None
+    words = sorted(known or vendors)
+    if wrong_gpu:
+        words.append(_short_renderer(renderer))
+    sources = "+".join(e.source for e in evidence if e.model or e.vendor)
+    if wrong_gpu:
+        sources += "+GL renderer"
+    return Soc(file_name("-".join(["unknown", "conflict", *words])), "", "", sources, "unknown")
+
+
+def _short_renderer(renderer: str) -> str:
+    """A renderer without its brackets, versions and trademark signs.
+
+    ``llvmpipe (LLVM 15.0.6, 256 bits)`` → ``llvmpipe``; ``NVIDIA H200/PCIe/SSE2`` → ``NVIDIA-H200``."""
+    text = re.sub(r"\((?:TM|R)\)", "", renderer)
+    if text.startswith("ANGLE"):
+        inner = re.match(r"ANGLE \([^,]*, (?:Vulkan [\d.]+ \()?([^(),]+)", text)
+        text = f"ANGLE {inner[1]}" if inner else text
+    text = re.split(r"[/(,]", text)[0].strip()
+    return file_name(text) if text else ""
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
