@@ -27,6 +27,7 @@ from orchestrator.cli.options import (
     load_inputs,
 )
 from orchestrator.cli.output import news, print_json, say
+from orchestrator.cli.selection import with_cases
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run import Request, carry_out, start_run
@@ -89,14 +90,6 @@ def run(
             finished = _dispatch(folder, fleet, settings, plan, max_slowdown)
     _print(finished, as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)
-
-
-def with_cases(select: str | None, case_ids: list[str] | None) -> str | None:
-    """``--case`` ids joined with the ``-k`` expression."""
-    if not case_ids:
-        return select
-    wanted = f"case in ({', '.join(case_ids)})"
-    return f"({select}) and {wanted}" if select else wanted
 
 
 def _start(

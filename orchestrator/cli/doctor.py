@@ -1,0 +1,142 @@
+"""``tilefarm doctor``: is everything there that a run needs, and how to fix what is not."""
+
+import ctypes.util
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import typer
+from rich.table import Table
+
+from orchestrator.cli.options import JsonOption
+from orchestrator.cli.output import print_json, result
+from orchestrator.domain.errors import TilefarmError
+from orchestrator.domain.settings import Settings
+from orchestrator.execution.private_redis import redis_server_program
+from orchestrator.storage.blobs import BlobStore
+from orchestrator.storage.redis_client import connect
+from reports.text import visible
+from workers.discovery import LOCAL, Reachable, discover
+from workers.opening import open_bench
+
+NEEDED_BYTES = 2 << 30
+State = Literal["ok", "warning", "fails"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    what: str
+    state: State
+    found: str
+    fix: str = ""
+
+
+def doctor(as_json: JsonOption = False) -> None:
+    """Check adb, phones, broker, drivers, runner, blob store and disk; say how to fix each.
+
+    Exit code 3 when something fails that a run on this machine's own GPU needs.
+
+    Example: tilefarm doctor
+    """
+    settings = Settings()
+    checks: list[Check] = []
+    for examine in (_adb, _phones, _broker, _libraries, _runner, _local_gpu, _blobs, _disk):
+        checks += examine(settings)
+    if as_json:
+        print_json({"checks": [asdict(c) for c in checks]})
+    else:
+        table = Table("", "check", "found", "fix", box=None, pad_edge=False)
+        for check in checks:
+            table.add_row(check.state, check.what, visible(check.found), check.fix)
+        result.print(table, markup=False)
+    raise typer.Exit(3 if any(c.state == "fails" for c in checks) else 0)
+
+
+def _adb(_settings: Settings) -> list[Check]:
+    if path := shutil.which("adb"):
+        done = subprocess.run([path, "version"], capture_output=True, text=True, timeout=20, check=False)
+        first = done.stdout.splitlines()[0] if done.stdout else path
+        return [Check("adb", "ok", first)]
+    return [Check("adb", "warning", "not on PATH: no phone can be used", "apt install adb")]
+
+
+def _phones(_settings: Settings) -> list[Check]:
+    if shutil.which("adb") is None:
+        return []
+    found = discover()
+    phones = [f.serial for f in found.reachable if f.serial != LOCAL]
+    checks = [Check(f"phone {u.serial}", "warning", u.why, "see docs/add-a-phone.md") for u in found.unreachable]
+    if not phones:
+        hint = "plug one in, or try `tilefarm phone snapdragon-8-gen-3 --connect`"
+        return [*checks, Check("phones", "ok", "none listed", hint)]
+    return [*checks, Check("phones", "ok", ", ".join(phones))]
+
+
+def _broker(settings: Settings) -> list[Check]:
+    if settings.broker:
+        return [_try("broker", lambda: connect(settings.broker).close() or settings.broker)]
+    return [_try("broker", lambda: f"none set: private {redis_server_program()}")]
+
+
+def _libraries(_settings: Settings) -> list[Check]:
+    wanted = {"EGL": "libegl1", "GLESv2": "libgles2", "vulkan": "libvulkan1"}
+    return [
+        Check(f"lib{name}", "ok", found)
+        if (found := ctypes.util.find_library(name))
+        else Check(f"lib{name}", "warning" if name == "vulkan" else "fails", "not found", f"apt install {package}")
+        for name, package in wanted.items()
+    ]
+
+
+def _runner(settings: Settings) -> list[Check]:
+    builds = sorted(p.parent.name for p in settings.runner_dir.glob("*/tilefarm-runner"))
+    if "linux" not in builds:
+        return [Check("runner", "fails", f"not built below {settings.runner_dir}", "make runner")]
+    android = [b for b in builds if b.startswith("android")]
+    if not android:
+        hint = "for real phones: set ANDROID_NDK_HOME and `make runner-android`"
+        return [Check("runner", "ok", ", ".join(builds), hint)]
+    return [Check("runner", "ok", ", ".join(builds))]
+
+
+def _local_gpu(settings: Settings) -> list[Check]:
+    def probe() -> str:
+        record = open_bench(Reachable("local", LOCAL), settings).record
+        return "; ".join(f"{p.api}: {p.renderer}" for p in record.profiles)
+
+    return [_try("local GPU", probe)]
+
+
+def _blobs(settings: Settings) -> list[Check]:
+    def round_trip() -> str:
+        store = BlobStore(settings.blob_store())
+        store.get(store.put(b"tilefarm doctor"))
+        return store.url
+
+    return [_try("blob store", round_trip)]
+
+
+def _disk(settings: Settings) -> list[Check]:
+    checks: list[Check] = []
+    for what, folder in (("disk for runs", settings.out), ("disk for job folders", settings.workdir)):
+        existing = next(p for p in (folder.resolve(), *folder.resolve().parents) if p.exists())
+        free = shutil.disk_usage(existing).free
+        state: State = "ok" if free >= NEEDED_BYTES else "warning"
+        fix = "" if state == "ok" else f"free at least {NEEDED_BYTES >> 30} GiB or move it (docs/first-run.md)"
+        checks.append(Check(what, state, f"{free >> 30} GiB free in {_short(existing)}", fix))
+    return checks
+
+
+def _short(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def _try(what: str, examine: Callable[[], str]) -> Check:
+    try:
+        return Check(what, "ok", examine())
+    except TilefarmError as e:
+        return Check(what, "fails", str(e), "see the message")

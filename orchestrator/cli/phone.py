@@ -1,0 +1,49 @@
+"""``tilefarm phone``: a virtual phone, so that the farm can be tried without one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.options import JsonOption
+from orchestrator.cli.output import print_json, say
+from orchestrator.domain.errors import UsageError
+from workers.discovery import adb_server
+from workers.transports.adb import start_server
+from workers.virtual.profile import load_profile, shipped_profiles
+from workers.virtual.serve import serve
+
+
+def phone(
+    profile: Annotated[str, typer.Argument(help="A shipped profile or a YAML file. Empty: list them.")] = "",
+    connect: Annotated[
+        bool, typer.Option("--connect", help="Let this machine's adb server list it.")
+    ] = False,
+    port: Annotated[int, typer.Option("--port", help="TCP port; 0 takes a free one.")] = 0,
+    root: Annotated[Path | None, typer.Option("--root", help="Keep its files here.")] = None,
+    fault: Annotated[
+        list[str] | None, typer.Option("--fault", help="Scripted fault (docs/add-a-phone.md). Repeatable.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Serve a virtual phone until Ctrl-C: it really runs the runner, under its profile's limits.
+
+    Example: tilefarm phone snapdragon-8-gen-3 --connect
+    """
+    if not profile:
+        _list(as_json=as_json)
+        return
+    if as_json:
+        raise UsageError("--json lists profiles; leave it out to serve one")
+    if connect:
+        start_server(adb_server())
+    serve(profile, port=port, root=root, faults=fault or [], connect=connect, say=say)
+
+
+def _list(*, as_json: bool) -> None:
+    names = sorted(shipped_profiles())
+    if as_json:
+        print_json({"profiles": names})
+        return
+    for name in names:
+        say(f"{name}: {load_profile(name).gpu}")

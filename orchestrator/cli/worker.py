@@ -1,0 +1,36 @@
+"""``tilefarm worker`` and ``tilefarm phone``: processes that a farm is made of."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.output import print_json, say
+from orchestrator.domain.errors import UsageError
+from orchestrator.domain.settings import Settings
+from workers.discovery import find
+from workers.serve import serve
+
+
+def worker(
+    device: Annotated[str, typer.Option("--device", help="Serial as adb lists it, or 'local'.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the device and the broker as JSON before serving.")
+    ] = False,
+) -> None:
+    """Serve one device for the farm at TILEFARM_BROKER until told to stop (Ctrl-C ends after the batch).
+
+    Example: TILEFARM_BROKER=redis://localhost:6379/0 tilefarm worker --device local
+    """
+    settings = Settings()
+    if not settings.broker:
+        raise UsageError(
+            "TILEFARM_BROKER is not set: a worker needs the farm's Redis, e.g. redis://localhost:6379/0. "
+            "`tilefarm run` alone needs no worker"
+        )
+    found = find(device)
+    if as_json:
+        print_json({"transport": found.transport, "serial": found.serial, "broker": settings.broker})
+    else:
+        say(f"serving {found.serial} for {settings.broker}")
+    serve(found, settings.broker, settings)
