@@ -1,0 +1,136 @@
+/* The way of one case through its stages; see case_run.h. */
+#include "case_run.h"
+
+#include <stdlib.h>
+
+bool case_fail(struct case_run *run) {
+    switch (run->failure.kind) {
+    case FAULT_COMPILE:
+    case FAULT_LINK:
+        run->status = CASE_COMPILE_FAILED;
+        break;
+    case FAULT_LOST: /* it is this kernel that took the context down */
+        run->status = CASE_CRASHED;
+        break;
+    default:
+        run->status = CASE_ERROR;
+    }
+    return false;
+}
+
+bool case_no_memory(struct case_run *run) {
+    (void)fail(&run->failure, FAULT_MEMORY, "out of memory");
+    return case_fail(run);
+}
+
+static bool preflight(struct case_run *run) {
+    if (limits_fit_case(&run->session->device->limits, run->spec, run->failure.reason)) {
+        return true;
+    }
+    run->status = CASE_UNSUPPORTED;
+    return false;
+}
+
+/* Freshly prefilled buffers, one sequence, outputs read back. */
+static bool verified_sequence(struct case_run *run, struct elapsed *elapsed) {
+    if (!case_prefill(run)) {
+        return false;
+    }
+    session_stage(run->session, STAGE_DISPATCH);
+    return case_run_once(run, 1, false, elapsed) && case_read_outputs(run);
+}
+
+static bool has_inout(const struct job_case *c) {
+    for (size_t i = 0; i < c->buffer_count; i++) {
+        if (c->buffers[i].role == ROLE_INOUT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Timed sequences run on what the ones before left, so their result says nothing if it feeds on
+ * itself. */
+static bool timed_part(struct case_run *run) {
+    bool runs = run->spec->repeats > 0 || run->spec->warmup > 0;
+    return !runs || (case_time(run) && (has_inout(run->spec) || case_read_outputs(run)));
+}
+
+static bool replay(struct case_run *run) {
+    for (unsigned i = 1; i < run->spec->replays; i++) {
+        struct elapsed elapsed;
+        if (!verified_sequence(run, &elapsed)) {
+            return false;
+        }
+    }
+    return case_check_guards(run);
+}
+
+static bool verify(struct case_run *run) {
+    session_stage(run->session, STAGE_VERIFY);
+    for (size_t i = 0; i < run->spec->buffer_count; i++) {
+        struct case_buffer *b = &run->buffers[i];
+        const struct comparison comparison = {
+            .dtype = b->spec->dtype,
+            .count = (size_t)b->spec->count,
+            .got = b->output == NULL ? NULL : b->output->first,
+            .reference = b->reference.data,
+            .atol = b->spec->atol,
+            .rtol = b->spec->rtol,
+            .prefilled = b->spec->role == ROLE_OUT,
+        };
+        if (b->spec->checked && !compare(&comparison, &b->output->metrics)) {
+            return case_no_memory(run);
+        }
+    }
+    return true;
+}
+
+static bool failed(const struct case_run *run) {
+    bool any = false;
+    for (size_t i = 0; i < run->spec->buffer_count; i++) {
+        const struct case_buffer *b = &run->buffers[i];
+        bool wrong = b->spec->checked && !metrics_pass(&b->output->metrics, b->spec->nmse);
+        any = any || wrong || b->damaged || (b->output != NULL && b->output->hash_count > 1);
+    }
+    return any;
+}
+
+static void keep_tensors(struct case_run *run) {
+    bool wrong = failed(run);
+    for (size_t i = 0; i < run->spec->buffer_count; i++) {
+        if (run->buffers[i].output != NULL) {
+            output_keep(&run->buffers[i], run->session->job, run->spec, wrong);
+        }
+    }
+}
+
+static bool go(struct case_run *run) {
+    struct elapsed first;
+    if (!preflight(run) || !case_compile(run) || !case_allocate(run) ||
+        !verified_sequence(run, &first)) {
+        return false;
+    }
+    run->timing.first_ns = first.wall_ns;
+    if (!timed_part(run) || !replay(run) || !verify(run)) {
+        return false;
+    }
+    keep_tensors(run);
+    return true;
+}
+
+bool case_execute(struct session *session, const struct job_case *c, size_t index,
+                  struct json *record) {
+    struct case_run run = {.session = session, .spec = c, .throttled = -1};
+    (void)go(&run);
+    case_record(&run, index, record);
+    case_free_buffers(&run);
+    free(run.dispatches);
+    free(run.compile_ns);
+    free(run.timing.wall_ns);
+    free(run.timing.gpu_ns);
+    free(run.gpu_hz);
+    free(run.temp_mc);
+    free(run.log.text);
+    return run.status == CASE_CRASHED;
+}

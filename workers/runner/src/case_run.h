@@ -1,0 +1,98 @@
+/* One case while it runs in the child: its buffers on the device, its programs, and what came out.
+ * Every function gives false after noting status, stage and reason in the run. */
+#ifndef TILEFARM_CASE_RUN_H
+#define TILEFARM_CASE_RUN_H
+
+#include "compare.h"
+#include "json_out.h"
+#include "session.h"
+#include "sha256.h"
+#include "timing.h"
+
+#define GUARD_BYTES 1024u /* at either end of a buffer, more if the device aligns coarser */
+#define GUARD_WORD UINT32_C(0xa5a5a5a5)
+#define HASHES_MAX 64 /* distinct results of one output that are told apart */
+
+enum case_status { CASE_OK, CASE_COMPILE_FAILED, CASE_UNSUPPORTED, CASE_CRASHED, CASE_ERROR };
+
+struct hash_count {
+    char hash[SHA256_HEX_SIZE];
+    unsigned count;
+};
+
+/* What is known of an output (a buffer with check or keep). */
+struct output {
+    uint8_t *first; /* bytes of the first verified sequence */
+    struct hash_count hashes[HASHES_MAX];
+    size_t hash_count;
+    uint8_t *differs; /* a bit an element, once anything differed */
+    struct metrics metrics;
+    bool kept;
+    char keep_error[128];
+};
+
+struct case_buffer {
+    const struct job_buffer *spec;
+    size_t bytes;       /* on the device, without guards */
+    size_t value_bytes; /* count × element size: what is hashed and kept */
+    size_t front;       /* size of the guard before the data */
+    struct gpu_buffer *gpu;
+    struct blob blob, reference;
+    struct output *output; /* NULL: neither checked nor kept */
+    bool damaged;          /* a guard was written to */
+};
+
+struct case_run {
+    struct session *session;
+    const struct job_case *spec;
+    struct case_buffer *buffers; /* as in spec */
+    struct dispatch *dispatches; /* one a pass */
+    struct binding *bindings;    /* of all passes, in order */
+    int64_t *compile_ns;         /* one a distinct shader */
+    size_t compile_count, reused;
+    struct timing timing;
+    int64_t *gpu_hz, *temp_mc; /* one before each timed sequence and one after the last */
+    size_t gpu_hz_count, temp_count;
+    int throttled; /* 1, 0, or -1: unknown */
+    enum case_status status;
+    struct failure failure; /* unless ok */
+    struct log log;
+};
+
+/* Notes the failure and gives false: so `return case_fail(run)` after a call that filled
+ * run->failure. */
+bool case_fail(struct case_run *run);
+/* The same for a lack of host memory. */
+bool case_no_memory(struct case_run *run);
+
+/* case_programs.c: blobs of shaders, compile, link, workgroup limits */
+bool case_compile(struct case_run *run);
+
+/* case_buffers.c */
+bool case_allocate(struct case_run *run);
+bool case_prefill(struct case_run *run);      /* out, scratch and inout as at the start */
+bool case_refill_inout(struct case_run *run); /* only those */
+bool case_check_guards(struct case_run *run); /* of the buffers that are no outputs */
+/* Reads every output, checks its guards and hands its bytes to output_note. */
+bool case_read_outputs(struct case_run *run);
+void case_free_buffers(struct case_run *run);
+
+/* output.c */
+bool output_note(struct case_buffer *b, const uint8_t *data); /* false: no memory */
+void output_keep(struct case_buffer *b, const struct job *job, const struct job_case *c,
+                 bool failed);
+void output_free(struct output *o);
+
+/* case_timing.c */
+bool case_run_once(struct case_run *run, unsigned times, bool timer, struct elapsed *elapsed);
+bool case_time(struct case_run *run);
+
+/* case_run.c: all of it, then the end record. True if the context was lost: the device is of no
+ * more use. */
+bool case_execute(struct session *session, const struct job_case *c, size_t index,
+                  struct json *record);
+
+/* case_record.c */
+void case_record(const struct case_run *run, size_t index, struct json *j);
+
+#endif

@@ -1,0 +1,104 @@
+/* The timed part of a case: warm-up, timed sequences with sensors, slope; see case_run.h. */
+#include <stdlib.h>
+
+#include "case_run.h"
+
+bool case_run_once(struct case_run *run, unsigned times, bool timer, struct elapsed *elapsed) {
+    struct device *d = run->session->device;
+    const struct sequence sequence = {.dispatches = run->dispatches,
+                                      .count = run->spec->pass_count};
+    return d->backend->run(d, &sequence, times, timer, elapsed, &run->failure) || case_fail(run);
+}
+
+static bool allocate(struct case_run *run) {
+    size_t repeats = run->spec->repeats;
+    run->timing.wall_ns = calloc(repeats + 1, sizeof *run->timing.wall_ns);
+    run->timing.gpu_ns = calloc(repeats + 1, sizeof *run->timing.gpu_ns);
+    run->gpu_hz = calloc(repeats + 1, sizeof *run->gpu_hz);
+    run->temp_mc = calloc(repeats + 1, sizeof *run->temp_mc);
+    if (run->timing.wall_ns == NULL || run->timing.gpu_ns == NULL || run->gpu_hz == NULL ||
+        run->temp_mc == NULL) {
+        return case_no_memory(run);
+    }
+    return true;
+}
+
+/* Only sensors that answer every time give a series; one that stops is dropped by case_record's
+ * count. */
+static void sample(struct case_run *run) {
+    const struct reading r = sensors_read(&run->session->sensors);
+    if (r.gpu_hz >= 0) {
+        run->gpu_hz[run->gpu_hz_count++] = r.gpu_hz;
+    }
+    if (r.temp_mc >= 0) {
+        run->temp_mc[run->temp_count++] = r.temp_mc;
+    }
+    if (r.throttled > run->throttled) {
+        run->throttled = r.throttled; /* once throttled, the case stays marked */
+    }
+}
+
+static bool time_sequences(struct case_run *run) {
+    struct timing *t = &run->timing;
+    bool timer = run->session->device->timer_bits > 0;
+    for (unsigned i = 0; i < run->spec->repeats; i++) {
+        struct elapsed e;
+        sample(run);
+        if (!case_run_once(run, 1, timer, &e)) {
+            return false;
+        }
+        t->wall_ns[t->count++] = e.wall_ns;
+        if (e.gpu_ns >= 0) {
+            t->gpu_ns[t->gpu_count++] = e.gpu_ns;
+            t->disjoint = t->disjoint || e.disjoint;
+        }
+    }
+    sample(run);
+    return true;
+}
+
+static bool measure_slope(struct case_run *run, unsigned n) {
+    struct timing *t = &run->timing;
+    struct elapsed e;
+    if (!case_run_once(run, n, false, &e)) {
+        return false;
+    }
+    t->slope_n = n;
+    t->slope_ns = timing_slope(e.wall_ns, timing_least(t->wall_ns, t->count), n);
+    return true;
+}
+
+/* One hiccup of the machine must not disqualify a good timer: a second slope may still agree. */
+static bool judge_timer(struct case_run *run) {
+    struct timing *t = &run->timing;
+    unsigned n = timing_slope_n(t);
+    int64_t gpu = timing_median(t->gpu_ns, t->gpu_count);
+    t->trust = timing_trust_without_slope(t);
+    for (int attempt = 0; n > 0 && attempt < 2; attempt++) {
+        if (!measure_slope(run, n)) {
+            return false;
+        }
+        if (t->gpu_count == 0) {
+            return true;
+        }
+        t->trust = timing_agrees(gpu, t->slope_ns) ? TIMER_TRUSTED : TIMER_DISAGREES;
+        if (t->trust == TIMER_TRUSTED) {
+            return true;
+        }
+    }
+    return true;
+}
+
+bool case_time(struct case_run *run) {
+    session_stage(run->session, STAGE_TIMING);
+    if (!allocate(run) || !case_refill_inout(run)) {
+        return false;
+    }
+    for (unsigned i = 0; i < run->spec->warmup; i++) {
+        struct elapsed e;
+        if (!case_run_once(run, 1, false, &e)) {
+            return false;
+        }
+    }
+    return time_sequences(run) && judge_timer(run);
+}

@@ -1,0 +1,43 @@
+/* What a child keeps open across the cases of its batch: the device, blobs, compiled shaders,
+ * sensors. */
+#ifndef TILEFARM_SESSION_H
+#define TILEFARM_SESSION_H
+
+#include "backend.h"
+#include "blobs.h"
+#include "job.h"
+#include "sensors.h"
+#include "stage.h"
+
+struct compiled {
+    char shader[JOB_HASH_SIZE];
+    struct program *program;
+    int64_t compile_ns;
+};
+
+struct session {
+    const struct job *job;
+    const char *impose; /* TILEFARM_IMPOSE or NULL */
+    struct stage_board *board;
+    int fd; /* records go here */
+    struct device *device;
+    struct blobs blobs;
+    struct sensors sensors;
+    struct compiled *programs;
+    size_t program_count;
+};
+
+void session_stage(struct session *s, enum stage stage);
+/* Opens the device of that API if it is not the one that is open. *opened: a driver record is due.
+ */
+bool session_device(struct session *s, const char *api, bool *opened, struct failure *failure);
+/* Compiles a shader, or finds it among those of this session. The entry stays valid until
+ * session_trim; the pointer only until the next call. */
+const struct compiled *session_program(struct session *s, const char *shader,
+                                       const struct blob *source, struct log *log,
+                                       struct failure *failure);
+/* Between cases: forgets shaders and blobs beyond a bound. */
+void session_trim(struct session *s);
+void session_close(struct session *s);
+
+#endif
