@@ -17,6 +17,7 @@ from workers.soc_table import (
     KNOWN_MODELS,
     VENDOR_NAMES,
     model_in,
+    naming_scheme,
     renderer_family,
     vendor_of_model,
 )
@@ -155,13 +156,17 @@ def _maker(properties: Mapping[str, str]) -> set[str]:
 
 def _conflict(evidence: list[_Evidence], vendors: set[str], renderer: str) -> Soc | None:
     """Two vendors, two known chips, or a GPU that this vendor does not build in."""
-    models = {e.model for e in evidence if e.model and e.source != "ro.hardware"}
-    known = {KNOWN_MODELS.get(m, m) for m in models if vendor_of_model(m)}
+    by_scheme: dict[str, set[str]] = {}
+    for e in evidence:
+        if e.model:
+            same = by_scheme.setdefault(naming_scheme(e.model, e.source), set())
+            same.add(KNOWN_MODELS.get(e.model, e.model))
+    several = sorted({name for names in by_scheme.values() if len(names) > 1 for name in names})
     makers = renderer_family(renderer)
     wrong_gpu = bool(makers and vendors and not vendors & makers)
-    if len(vendors) < 2 and len(known) < 2 and not wrong_gpu:
+    if len(vendors) < 2 and not several and not wrong_gpu:
         return None
-    words = sorted(known or vendors)
+    words = several or sorted({e.model for e in evidence if e.model} or vendors)
     if wrong_gpu:
         words.append(_short_renderer(renderer))
     sources = "+".join(e.source for e in evidence if e.model or e.vendor)

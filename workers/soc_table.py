@@ -86,6 +86,19 @@ def model_in(text: str) -> str:
     return upper if _MODEL.match(upper) else ""
 
 
+def naming_scheme(model: str, source: str) -> str:
+    """Names of one scheme can be compared: two different ones mean two chips.
+
+    A vendor may name one chip in several schemes (``S5E9925`` is ``EXYNOS2200``), and MediaTek's boards carry
+    the number of the family's first chip."""
+    letters = re.match(r"[A-Z0-9]*?[A-Z](?=\d)|[A-Z]+", model)
+    scheme = {"SDM": "SM", "ZUMA": "TENSOR", "ZUMAPRO": "TENSOR", "GS": "TENSOR"}.get(
+        letters[0] if letters else model, letters[0] if letters else model
+    )
+    from_board = "soc" not in source and "mediatek" not in source
+    return f"{scheme} board" if scheme == "MT" and from_board else scheme
+
+
 def vendor_of_model(text: str) -> str:
     """Vendor (a key of VENDOR_NAMES) of a model, board or maker's name; empty when unknown."""
     match = _MODEL.match(re.sub(r"[\s_]+", "-", text.strip()).upper())
@@ -98,4 +111,4 @@ def vendor_of_model(text: str) -> str:
 def renderer_family(renderer: str) -> frozenset[str]:
     """Vendors that build this GPU in; empty for one that is not known (software, desktop)."""
     text = renderer.lower()
-    return next((makers for name, makers in _GPU_MAKERS if name in text), frozenset())
+    return next((makers for name, makers in _GPU_MAKERS if name in text), frozenset[str]())
