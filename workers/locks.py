@@ -3,12 +3,11 @@
 import fcntl
 import os
 import re
+import tempfile
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-
-from platformdirs import user_runtime_path
 
 from orchestrator.domain.errors import InfraError
 
@@ -17,9 +16,12 @@ NEWS_EVERY_S = 10.0
 
 
 def lock_folder() -> Path:
-    """Where every Tilefarm process of this user on this host finds the same lock files."""
-    folder = user_runtime_path("tilefarm", ensure_exists=True) / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
+    """Where every Tilefarm process of this user on this host finds the same lock files.
+
+    Not XDG_RUNTIME_DIR: a login shell and a nightly job have different ones, or none.
+    """
+    folder = Path(tempfile.gettempdir()) / f"tilefarm-locks-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 

@@ -21,3 +21,4 @@ class Profile:
     timer_bits: int = 0
     imposed: bool = False
     """Limits were lowered on purpose (a virtual phone)."""
+    imposed_limits: list[str] = field(default_factory=list[str])
