@@ -53,7 +53,7 @@ class _Box:
         self.workload = workload
         self.rules = rules
         self._workload = {name: frozenset(values) for name, values in workload.items()}
-        self._axes = tuple(frozenset(values) for values in block.axes.values())
+        self._axes = {name: frozenset(values) for name, values in block.axes.items()}
         self._context = frozenset(product(block.inputs, block.seeds))
 
     def workloads(self) -> Iterator[dict[str, AxisValue]]:
@@ -88,8 +88,9 @@ class _Box:
     def holds_context(self, inputs: str, seed: int) -> bool:
         return (inputs, seed) in self._context
 
-    def holds_axes(self, values: Values) -> bool:
-        return _inside(values, self._axes)
+    def axes_in(self, names: Iterable[str]) -> tuple[frozenset[AxisValue], ...]:
+        """The axes' values in another block's order of names."""
+        return tuple(self._axes[name] for name in names)
 
     def yields_all(self, block: Block) -> bool:
         """Whether a point of ``block`` that this box holds is surely the box's own."""
@@ -134,9 +135,9 @@ def _cases(
     for workload in box.workloads():
         rivals = [b for b in earlier if b.holds_workload(kernel, workload)]
         for inputs, seed in product(block.inputs, block.seeds):
-            near = [b for b in rivals if b.holds_context(inputs, seed)]
+            near = [(b, b.axes_in(names)) for b in rivals if b.holds_context(inputs, seed)]
             for combination in product(*block.axes.values()):
-                inside = [b for b in near if b.holds_axes(combination)] if near else near
+                inside = [b for b, axes in near if _inside(combination, axes)]
                 if inside and any(b.yields_all(block) for b in inside):
                     continue
                 case = Case(kernel, op, workload, dict(zip(names, combination, strict=True)), inputs, seed)

@@ -129,5 +129,5 @@ def test_the_last_day_still_counts(tmp_path: Path):
 
 
 def test_an_unknown_suite_names_its_neighbours(tmp_path: Path):
-    with pytest.raises(UsageError, match='there is no suite "smok". Did you mean "smoke"'):
+    with pytest.raises(UsageError, match=r'there is no suite "smok"\. Did you mean "smoke"\?'):
         load(tmp_path, FULL).suite("smok")
