@@ -13,11 +13,12 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.results import RunResults
 from reports.findings import Logs, findings
+from reports.labels import Labels
 from reports.model import DeviceSection, PrunedGroup, ReportModel, SocPage
 from reports.tables import best_rows, variant_tables
 from reports.text import file_stem
 
-MAX_LABELS = 50
+MAX_LISTED = 50
 """Pruned points named per reason; the others are counted."""
 
 
@@ -37,16 +38,21 @@ def build_report(
     """
     judgement = judge(results, today, compile_when)
     comparison = compare(previous, results) if previous is not None else None
-    builder = _Builder(results, judgement.trials, comparison)
+    labels = Labels(i.case for i in results.cases.values())
+    builder = _Builder(results, judgement.trials, comparison, labels)
+    known = (previous.cases if previous is not None else {}) | results.cases
     return ReportModel(
         run=results.run,
         summary=summarise(results, judgement.trials, comparison, max_slowdown),
         socs=builder.soc_pages(max_slowdown),
         expectations=judgement.uses,
         excluded=tuple(results.excluded),
-        missing=tuple((m.device_id, _label(results, m.case_id), m.why) for m in results.missing),
+        missing=tuple(results.missing),
         comparison=comparison,
         max_slowdown=max_slowdown,
+        trials=judgement.trials,
+        labels={case_id: labels.short(i.case) for case_id, i in known.items()},
+        common=labels.common,
         logs=builder.logs.files,
     )
 
@@ -55,9 +61,14 @@ class _Builder:
     """Groups everything by device once, so that a page costs what it shows."""
 
     def __init__(
-        self, results: RunResults, trials: Sequence[JudgedTrial], comparison: Comparison | None
+        self,
+        results: RunResults,
+        trials: Sequence[JudgedTrial],
+        comparison: Comparison | None,
+        labels: Labels,
     ) -> None:
         self.results = results
+        self._labels = labels
         self.logs = Logs()
         self._comparison = comparison
         self._trials: dict[str, list[JudgedTrial]] = defaultdict(list)
@@ -121,12 +132,8 @@ class _Builder:
             counts=counts,
             warning=device_warning(device),
             findings=found,
-            missing=tuple(
-                (_label(results, m.case_id), m.why)
-                for m in results.missing
-                if m.device_id == device.device_id
-            ),
-            best=best_rows(trials),
+            missing=tuple(m for m in results.missing if m.device_id == device.device_id),
+            best=best_rows(trials, self._labels),
             tables=variant_tables(trials, anchors, hints),
             grids=tuple(tile_grids(results, trials, device.device_id)),
             hints=tuple(hints),
@@ -163,14 +170,9 @@ def _pruned(results: RunResults, device_id: str) -> tuple[PrunedGroup, ...]:
     groups: dict[str, list[str]] = defaultdict(list)
     for pruned in results.pruned:
         if pruned.device_id == device_id:
-            groups["; ".join(pruned.reasons)].append(_label(results, pruned.case_id))
+            groups["; ".join(pruned.reasons)].append(pruned.case_id)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
-    return tuple(PrunedGroup(reason, len(labels), tuple(labels[:MAX_LABELS])) for reason, labels in ordered)
-
-
-def _label(results: RunResults, case_id: str) -> str:
-    info = results.cases.get(case_id)
-    return info.case.label if info is not None else case_id or "every case"
+    return tuple(PrunedGroup(reason, len(ids), tuple(ids[:MAX_LISTED])) for reason, ids in ordered)
 
 
 def _importance(change: Change) -> tuple[bool, bool, float]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from orchestrator.analysis.compare import PROVISIONAL, Change
+from orchestrator.analysis.compare import PROVISIONAL
 from orchestrator.analysis.outcome import Outcome
 from reports import numbers
 from reports.model import ReportModel, SocPage
@@ -42,9 +42,7 @@ def render_index(model: ReportModel) -> str:
 
 def render_soc(model: ReportModel, page: SocPage) -> str:
     ids = {d.device.device_id for d in page.devices}
-    slow: list[Change] = []
-    if model.comparison is not None and model.max_slowdown is not None:
-        slow = [c for c in model.comparison.slowdowns(model.max_slowdown) if c.device_id in ids]
+    slow = [c for c in model.slow if c.device_id in ids]
     own = {"soc": page, "ids": ids, "slow": slow, "log_budget": LogBudget()}
     return environment().get_template("soc.html.j2").render(_shared(model) | own)
 
@@ -86,6 +84,7 @@ def _block(text: str) -> Markup:
 _FILTERS: Mapping[str, Callable[..., object]] = {
     "sig": numbers.significant,
     "plain": numbers.plain,
+    "units": numbers.units,
     "duration": numbers.duration,
     "ms": numbers.milliseconds,
     "percent": numbers.percent,

@@ -1,17 +1,18 @@
 """What a report says, without how it looks. Texts are raw: renderers escape them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.analysis.compare import Change, Comparison
 from orchestrator.analysis.hints import HintEffect
 from orchestrator.analysis.numerics import ElementError, ToleranceUse
-from orchestrator.analysis.outcome import ExpectationUse, Outcome
+from orchestrator.analysis.outcome import ExpectationUse, JudgedTrial, Outcome
 from orchestrator.analysis.stats import TimingStats
 from orchestrator.analysis.summary import Counts, Summary
 from orchestrator.analysis.tiles import TileGrid
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.kernel import Tolerance
-from orchestrator.domain.results import Excluded, RunInfo
+from orchestrator.domain.results import Excluded, Missing, RunInfo
 from orchestrator.domain.trial import Numerics
 from orchestrator.domain.verdict import Verdict
 
@@ -119,7 +120,7 @@ class PrunedGroup:
 
     reason: str
     count: int
-    labels: tuple[str, ...]
+    case_ids: tuple[str, ...]
     """The first of them."""
 
 
@@ -133,8 +134,7 @@ class DeviceSection:
     """What must be known before any of its numbers is read, e.g. that the phone is virtual."""
     findings: tuple[Finding, ...]
     """Failures first, then what was not obtained, unexpected passes, known failures, refusals."""
-    missing: tuple[tuple[str, str], ...]
-    """(label, why)"""
+    missing: tuple[Missing, ...]
     best: tuple[BestRow, ...]
     tables: tuple[VariantTable, ...]
     grids: tuple[TileGrid, ...]
@@ -165,12 +165,24 @@ class ReportModel:
     socs: tuple[SocPage, ...]
     expectations: tuple[ExpectationUse, ...]
     excluded: tuple[Excluded, ...]
-    missing: tuple[tuple[str, str, str], ...]
-    """(device, label, why), of all devices, also of those never seen."""
+    missing: tuple[Missing, ...]
+    """Of all devices, also of those never seen."""
     comparison: Comparison | None
     max_slowdown: float | None
+    trials: tuple[JudgedTrial, ...]
+    labels: Mapping[str, str]
+    """Case id → its short name in this report, of both runs."""
+    common: Mapping[str, str]
+    """What every case of this run has in common; left out of the short names."""
     logs: dict[str, str]
     """File name (below the report's folder) → whole log."""
+
+    @property
+    def slow(self) -> tuple[Change, ...]:
+        """Changes above the caller's bound."""
+        if self.comparison is None or self.max_slowdown is None:
+            return ()
+        return self.comparison.slowdowns(self.max_slowdown)
 
     def findings(self, *outcomes: Outcome) -> tuple[Finding, ...]:
         return tuple(f for soc in self.socs for d in soc.devices for f in d.of(*outcomes))

@@ -26,6 +26,11 @@ def significant(value: float | None, digits: int = 3) -> str:
     return f"{value:.{max(0, digits - 1 - exponent)}f}"
 
 
+def units(value: float) -> str:
+    """ULP: whole below a million when it is whole."""
+    return f"{value:.0f}" if math.isfinite(value) and value == round(value) < 1e6 else significant(value)
+
+
 def plain(value: float) -> str:
     """A tensor element: nine digits, enough to tell float32 values apart."""
     return f"{value:.9g}"
@@ -72,12 +77,15 @@ def megabytes(count: int) -> str:
 
 
 def tolerance_share(use: ToleranceUse | None) -> str:
-    """``21 %``, ``≥ 21 %`` for a lower bound, ``∞`` for a non-finite error; NMSE is named when it rules."""
+    """``21 %``, ``≥ 21 %`` for a lower bound, ``×745`` far beyond it, ``∞`` for a non-finite error.
+
+    NMSE is named when its share is the larger one.
+    """
     if use is None:
         return DASH
     if not math.isfinite(use.share):
         return "∞"
-    text = f"{significant(use.share * 100, 2)} %"
+    text = f"{significant(use.share * 100, 2)} %" if use.share < 10 else f"×{significant(use.share)}"
     return ("" if use.exact else "≥ ") + text + (" nmse" if use.by == "nmse" else "")
 
 

@@ -11,6 +11,7 @@ from orchestrator.analysis.outcome import JudgedTrial
 from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.case import Case, axis_text
 from orchestrator.domain.verdict import Verdict
+from reports.labels import Labels
 from reports.model import BestRow, VariantRow, VariantTable
 
 INPUTS = "inputs"
@@ -37,7 +38,7 @@ def variant_tables(
     return tuple(_table(title, items, naive, anchors, joined, hidden[title]) for title, items in kept.items())
 
 
-def best_rows(trials: Iterable[JudgedTrial]) -> tuple[BestRow, ...]:
+def best_rows(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestRow, ...]:
     """Fastest correct variant per workload, kernel, api, precision and clock, where there was a choice."""
     known = list(trials)
     naive = baselines(known)
@@ -47,14 +48,18 @@ def best_rows(trials: Iterable[JudgedTrial]) -> tuple[BestRow, ...]:
         stats = timing_stats(item.trial.timing)
         if item.trial.verdict is Verdict.PASS and stats is not None:
             api, precision = (axis_text(case.axes.get(name, "")) for name in ("api", "precision"))
-            groups[case.workload_label, case.kernel, api, precision, stats.clock].append(item)
+            groups[labels.workload(case), case.kernel, api, precision, stats.clock].append(item)
     rows: list[BestRow] = []
     for (workload, kernel, api, precision, _), items in groups.items():
         best = min(items, key=_median)
         stats = timing_stats(best.trial.timing)
         if stats is None or len(items) < 2:
             continue
-        others = {k: v for k, v in best.info.case.axes.items() if k not in ("api", "precision")}
+        others = {
+            k: v
+            for k, v in best.info.case.axes.items()
+            if k not in ("api", "precision") and labels.common.get(k) != axis_text(v)
+        }
         variant = " ".join(f"{k}={axis_text(v)}" for k, v in others.items())
         flops = gflops(best.info.cost, stats)
         rows.append(

@@ -53,6 +53,8 @@ class Change:
         """Why there is no ratio; empty when there is one."""
         if self.before is None or self.after is None:
             return "not timed in both runs"
+        if self.verdict_before is not Verdict.PASS or self.verdict_after is not Verdict.PASS:
+            return "not correct in both runs"
         if self.before.clock != self.after.clock:
             return f"clock changed: {self.before.clock} → {self.after.clock}"
         return ""
@@ -74,7 +76,9 @@ class Change:
 
     @property
     def notable(self) -> bool:
-        return self.verdict_changed or self.moved or (self.hash_changed is True and not self.code_changed)
+        """Worth a line: another verdict about the kernel, a moved time, or other bits from the same code."""
+        blame = self.verdict_changed and Verdict.INFRA not in (self.verdict_before, self.verdict_after)
+        return blame or self.moved or (self.hash_changed is True and not self.code_changed)
 
     @property
     def cause(self) -> Literal["code", "epoch", "environment"]:

@@ -1,0 +1,36 @@
+"""Short names of cases within one report: what all cases share is said once, not in every row."""
+
+from collections.abc import Iterable, Mapping
+
+from orchestrator.domain.case import Case, axis_text
+
+
+class Labels:
+    """``attention_flash precision=fp32 tile=64x8 seq=512``, with ``common`` said elsewhere."""
+
+    def __init__(self, cases: Iterable[Case]) -> None:
+        every = [_values(case) for case in cases]
+        self.common: Mapping[str, str] = {
+            name: value
+            for name, value in (every[0] if every else {}).items()
+            if all(values.get(name) == value for values in every)
+        }
+
+    def short(self, case: Case) -> str:
+        return " ".join([case.kernel, *self._own(_values(case))])
+
+    def workload(self, case: Case) -> str:
+        """Op, shape and inputs."""
+        return " ".join([case.op, *self._own(_workload(case))])
+
+    def _own(self, values: Mapping[str, str]) -> list[str]:
+        return [f"{name}={value}" for name, value in values.items() if self.common.get(name) != value]
+
+
+def _workload(case: Case) -> dict[str, str]:
+    values = {name: axis_text(value) for name, value in case.workload.items()}
+    return values | {"inputs": case.inputs, "seed": str(case.seed)}
+
+
+def _values(case: Case) -> dict[str, str]:
+    return {name: axis_text(value) for name, value in case.axes.items()} | _workload(case)

@@ -1,0 +1,115 @@
+"""ReportModel → a short Markdown summary, for a pull request or a chat."""
+
+from orchestrator.analysis.compare import PROVISIONAL
+from orchestrator.analysis.outcome import Outcome
+from reports.model import Finding, ReportModel
+from reports.numbers import duration, ratio, significant
+from reports.text import visible
+
+MAX_ROWS = 20
+
+
+def render_markdown(model: ReportModel) -> str:
+    run = model.run
+    lines = [
+        f"### {_text(model.summary.sentence)}",
+        "",
+        f"Suite {_code(run.suite)}, run {_code(run.run_id)}.",
+    ]
+    warnings = [d.warning for soc in model.socs for d in soc.devices if d.warning]
+    if warnings:
+        lines += ["", *(f"- {_text(w)}" for w in warnings)]
+    lines += ["", "| SoC | failed | infra | missing | unexpected pass | known | passed | unsupported |"]
+    lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for soc in model.socs:
+        c = soc.counts
+        numbers = (
+            c.failed,
+            c.infra,
+            c.missing,
+            c.unexpected_pass,
+            c.known,
+            c.passed,
+            c.unsupported + c.pruned,
+        )
+        lines.append(f"| {_code(soc.soc)} | " + " | ".join(str(n) for n in numbers) + " |")
+    lines += _findings("Unexpected failures", model.findings(Outcome.FAILURE))
+    lines += _findings("Not obtained", model.findings(Outcome.INFRA))
+    lines += _findings("Unexpected passes", model.findings(Outcome.UNEXPECTEDLY_PASSED))
+    lines += _fastest(model)
+    lines += _changes(model)
+    return "\n".join(lines) + "\n"
+
+
+def _findings(title: str, found: tuple[Finding, ...]) -> list[str]:
+    if not found:
+        return []
+    lines = ["", f"**{title}**", ""]
+    for f in found[:MAX_ROWS]:
+        why = f.reason or f.note
+        lines.append(
+            f"- {f.verdict.value} on {_code(f.device_name)}: {_code(f.label)}: "
+            f"{_text(why)} ({_code(f.repro)})"
+        )
+    return lines + _more(len(found))
+
+
+def _fastest(model: ReportModel) -> list[str]:
+    rows = [
+        f"| {_code(d.device.name)} | {_code(b.workload)} | {_code(b.kernel)} {_code(b.precision)} | "
+        f"{_code(b.variant)} | {duration(b.stats.median_ns)} ({b.stats.clock}) | {ratio(b.speedup)} | "
+        f"{significant(b.gflops)} |"
+        for soc in model.socs
+        for d in soc.devices
+        for b in d.best
+    ]
+    if not rows:
+        return []
+    head = [
+        "", "**Fastest correct variants**", "",
+        "| device | workload | kernel | variant | median | over naive | GFLOP/s |",
+        "| --- | --- | --- | --- | ---: | ---: | ---: |",
+    ]  # fmt: skip
+    return head + rows[:MAX_ROWS] + _more(len(rows))
+
+
+def _changes(model: ReportModel) -> list[str]:
+    comparison = model.comparison
+    if comparison is None:
+        return []
+    lines = ["", f"**Change against run {_code(comparison.before.run_id)}** ({PROVISIONAL})", ""]
+    for epoch in comparison.epochs[:MAX_ROWS]:
+        lines.append(
+            f"- new epoch: {_code(epoch.device_id)}: {_text(epoch.what)}: "
+            f"{_code(epoch.before)} → {_code(epoch.after)}"
+        )
+    notable = [c for c in comparison.changes if c.notable]
+    for c in notable[:MAX_ROWS]:
+        verdict = (
+            f"{c.verdict_before.value} → {c.verdict_after.value}"
+            if c.verdict_changed
+            else c.verdict_after.value
+        )
+        lines.append(
+            f"- {_code(c.device_id)} {_code(model.labels[c.case_id])}: {verdict}, "
+            f"{c.not_comparable or ratio(c.ratio)}"
+        )
+    if not notable:
+        lines.append(f"- nothing worth a look in {len(comparison.changes)} cases")
+    return lines + _more(len(notable))
+
+
+def _more(total: int) -> list[str]:
+    return [f"- and {total - MAX_ROWS} more"] if total > MAX_ROWS else []
+
+
+def _code(text: str) -> str:
+    """A code span; backticks, pipes and angle brackets cannot leave it."""
+    shown = visible(text).replace("`", "'").replace("|", "¦")
+    return f"`{shown}`" if shown.strip() else "–"
+
+
+def _text(text: str) -> str:
+    """Running text: HTML and Markdown characters are escaped."""
+    shown = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{c}" if c in "\\`*[]|#!~_" else c for c in shown)

@@ -1,0 +1,149 @@
+"""ReportModel → tables for a terminal. Texts are rich.Text: markup in names is never interpreted."""
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.analysis.compare import PROVISIONAL
+from orchestrator.analysis.outcome import Outcome
+from reports.model import Finding, ReportModel
+from reports.numbers import duration, percent, ratio, significant
+from reports.text import visible
+
+MAX_ROWS = 15
+
+
+def summary_table(model: ReportModel) -> RenderableType:
+    """Verdict sentence, counts a device, failures with how to repeat them, fastest variants, changes."""
+    style = "bold red" if model.summary.exit_code == 1 else "bold yellow" if model.summary.bad else "bold"
+    parts: list[RenderableType] = [_text(model.summary.sentence, style)]
+    parts += [_text(d.warning, "yellow") for soc in model.socs for d in soc.devices if d.warning]
+    if model.comparison is not None:
+        parts += [
+            _text(
+                f"new epoch: {e.device_id}: {e.what}: {e.before or 'not known'} → {e.after or 'not known'}",
+                "yellow",
+            )
+            for e in model.comparison.epochs[:MAX_ROWS]
+        ]
+    parts += [_counts(model)]
+    for title, outcome in (
+        ("Unexpected failures", Outcome.FAILURE),
+        ("Not obtained", Outcome.INFRA),
+        ("Unexpected passes", Outcome.UNEXPECTEDLY_PASSED),
+    ):
+        found = model.findings(outcome)
+        if found:
+            parts.append(_findings(title, found, model))
+    if any(d.best for soc in model.socs for d in soc.devices):
+        parts.append(_fastest(model))
+    if model.comparison is not None:
+        parts.append(_changes(model))
+    return Group(*parts)
+
+
+def _counts(model: ReportModel) -> Table:
+    columns = ("SoC", "Device", "Failed", "Infra", "Missing", "Unexp. pass", "Known", "Passed", "Unsupported")
+    table = _table("", columns, numeric=columns[2:])
+    for soc in model.socs:
+        for d in soc.devices:
+            c = d.counts
+            numbers = (
+                c.failed,
+                c.infra,
+                c.missing,
+                c.unexpected_pass,
+                c.known,
+                c.passed,
+                c.unsupported + c.pruned,
+            )
+            table.add_row(_text(soc.soc), _text(d.device.name), *(Text(str(n)) for n in numbers))
+    return table
+
+
+def _findings(title: str, found: tuple[Finding, ...], model: ReportModel) -> RenderableType:
+    """Lines, not a table: a command that is folded into a column cannot be copied."""
+    lines: list[RenderableType] = [Text(), _text(_more(title, len(found)), "bold")]
+    for f in found[:MAX_ROWS]:
+        why = ": ".join(part for part in (f.reason, f.note) if part)
+        lines.append(_text(f"{f.verdict.value} on {f.device_name}: {model.labels[f.case_id]}"))
+        lines.append(Padding(_text(why), (0, 0, 0, 4)))
+        lines.append(Text("    " + visible(f.repro), style="dim", no_wrap=True, overflow="ignore"))
+    return Group(*lines)
+
+
+def _fastest(model: ReportModel) -> Table:
+    names = (
+        "Device",
+        "Workload",
+        "Kernel",
+        "Precision",
+        "Variant",
+        "Median",
+        "Spread",
+        "Clock",
+        "Over naive",
+        "GFLOP/s",
+    )
+    rows = [(d.device.name, b) for soc in model.socs for d in soc.devices for b in d.best]
+    table = _table(
+        _more("Fastest correct variants", len(rows)),
+        names,
+        numeric=("Median", "Spread", "Over naive", "GFLOP/s"),
+    )
+    for device, b in rows[:MAX_ROWS]:
+        texts = (
+            device, b.workload, b.kernel, b.precision, b.variant, duration(b.stats.median_ns),
+            percent(b.stats.spread), b.stats.clock, ratio(b.speedup), significant(b.gflops),
+        )  # fmt: skip
+        table.add_row(*(_text(t) for t in texts))
+    return table
+
+
+def _changes(model: ReportModel) -> RenderableType:
+    comparison = model.comparison
+    if comparison is None:
+        return Text("")
+    notable = [c for c in comparison.changes if c.notable]
+    title = f"Change against {visible(comparison.before.run_id)} ({PROVISIONAL})"
+    if not notable:
+        return Text(f"{title}: nothing worth a look in {len(comparison.changes)} cases")
+    table = _table(
+        _more(title, len(notable)),
+        ("Device", "Case", "Verdict", "Before", "After", "Ratio"),
+        numeric=("Before", "After", "Ratio"),
+    )
+    for c in notable[:MAX_ROWS]:
+        verdict = (
+            f"{c.verdict_before.value} → {c.verdict_after.value}"
+            if c.verdict_changed
+            else c.verdict_after.value
+        )
+        before = duration(c.before.median_ns if c.before is not None else None)
+        after = duration(c.after.median_ns if c.after is not None else None)
+        texts = (
+            c.device_id,
+            model.labels[c.case_id],
+            verdict,
+            before,
+            after,
+            c.not_comparable or ratio(c.ratio),
+        )
+        table.add_row(*(_text(t) for t in texts))
+    return table
+
+
+def _table(title: str, columns: tuple[str, ...], numeric: tuple[str, ...] = ()) -> Table:
+    table = Table(title=Text(title) if title else None, title_justify="left", box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(Text(name), justify="right" if name in numeric else "left", overflow="fold")
+    return table
+
+
+def _more(title: str, total: int) -> str:
+    return title if total <= MAX_ROWS else f"{title} (first {MAX_ROWS} of {total})"
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(visible(text), style=style)

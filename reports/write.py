@@ -1,0 +1,65 @@
+"""Writes a run's reports beside its results.json."""
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from orchestrator.analysis.outcome import CompileWhen, compile_recorded
+from orchestrator.domain.results import RunResults
+from reports.build import build_report
+from reports.html import render_index, render_soc
+from reports.junit import render_junit
+from reports.markdown import render_markdown
+from reports.model import ReportModel
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPaths:
+    index: Path
+    socs: dict[str, Path]
+    """SoC's name → its page."""
+    junit: Path
+    summary: Path
+    model: ReportModel
+    """What was written, e.g. for the terminal's table and the exit code."""
+
+
+def write_reports(
+    results: RunResults,
+    previous: RunResults | None,
+    folder: Path,
+    today: date,
+    *,
+    max_slowdown: float | None = None,
+    compile_when: CompileWhen = compile_recorded,
+) -> ReportPaths:
+    """index.html, one soc-NAME.html a SoC, junit.xml, summary.md, and logs/ for long driver logs.
+
+    ``previous`` is the run to compare with; ``max_slowdown`` (1.10: ten percent) bounds ratios against it.
+
+    Raises:
+        WireError: results that contradict themselves.
+        OSError: the folder cannot be written.
+    """
+    model = build_report(results, previous, today, max_slowdown=max_slowdown, compile_when=compile_when)
+    folder.mkdir(parents=True, exist_ok=True)
+    socs = {page.soc: folder / page.file_name for page in model.socs}
+    for page in model.socs:
+        _write(socs[page.soc], render_soc(model, page))
+    for name, log in model.logs.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        _write(folder / name, log)
+    return ReportPaths(
+        index=_write(folder / "index.html", render_index(model)),
+        socs=socs,
+        junit=_write(folder / "junit.xml", render_junit(model, results)),
+        summary=_write(folder / "summary.md", render_markdown(model)),
+        model=model,
+    )
+
+
+def _write(path: Path, text: str) -> Path:
+    """Whole or not at all: a reader never sees half a page."""
+    partial = path.with_name(path.name + ".part")
+    partial.write_text(text, encoding="utf-8", newline="\n")
+    return partial.replace(path)
