@@ -21,7 +21,8 @@ def refusal(axis: Axis, value: object, text: str) -> str:
     """Why a value is not allowed and what to write instead; ``text`` is the value as written."""
     named = shown(text) if text else "nothing"
     if axis.values is None:
-        plain = isinstance(value, str) and text.isascii() and text.isdigit()
+        plain = isinstance(value, str) and text.isascii() and text.isdigit() and len(text) <= 10
+        plain = plain and allows(axis, int(text))
         fix = f" Did you mean {text} without quotes?" if plain else ""
         return f"{named} is not a whole number from 1 to {MAX_INTEGER}.{fix}"
     texts = [axis_text(v) for v in axis.values]
