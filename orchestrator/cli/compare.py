@@ -19,7 +19,8 @@ from reports.terminal import comparison_table
 
 RunArgument = Annotated[str, typer.Argument(help="Run id, 'latest', or a run's folder.")]
 MaxSlowdown = Annotated[
-    float | None, typer.Option("--max-slowdown", help="Exit 1 when a case got slower by more than this factor.")
+    float | None,
+    typer.Option("--max-slowdown", help="Exit 1 when a case got slower by more than this factor."),
 ]
 
 
@@ -41,7 +42,9 @@ def compare(
     raise typer.Exit(1 if slow else 0)
 
 
-def report(run: RunArgument = "latest", max_slowdown: MaxSlowdown = None, as_json: JsonOption = False) -> None:
+def report(
+    run: RunArgument = "latest", max_slowdown: MaxSlowdown = None, as_json: JsonOption = False
+) -> None:
     """Write a run's report again from its results.json, as after an update of Tilefarm.
 
     Exit code as of the run itself.
@@ -51,6 +54,8 @@ def report(run: RunArgument = "latest", max_slowdown: MaxSlowdown = None, as_jso
     out = Settings().out
     path: Path = find_run(out, run)
     folder = RunFolder(path if path.is_dir() else path.parent)
-    finished = finish_run(folder, load_results(path), out, datetime.now(UTC).date(), max_slowdown, newest=False)
+    finished = finish_run(
+        folder, load_results(path), out, datetime.now(UTC).date(), max_slowdown, newest=False
+    )
     finished.print(as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)

@@ -68,7 +68,9 @@ def _phones(_settings: Settings) -> list[Check]:
         return []
     found = discover()
     phones = [f.serial for f in found.reachable if f.serial != LOCAL]
-    checks = [Check(f"phone {u.serial}", "warning", u.why, "see docs/add-a-phone.md") for u in found.unreachable]
+    checks = [
+        Check(f"phone {u.serial}", "warning", u.why, "see docs/add-a-phone.md") for u in found.unreachable
+    ]
     if not phones:
         hint = "plug one in, or try `tilefarm phone snapdragon-8-gen-3 --connect`"
         return [*checks, Check("phones", "ok", "none listed", hint)]
@@ -86,7 +88,9 @@ def _libraries(_settings: Settings) -> list[Check]:
     return [
         Check(f"lib{name}", "ok", found)
         if (found := ctypes.util.find_library(name))
-        else Check(f"lib{name}", "warning" if name == "vulkan" else "fails", "not found", f"apt install {package}")
+        else Check(
+            f"lib{name}", "warning" if name == "vulkan" else "fails", "not found", f"apt install {package}"
+        )
         for name, package in wanted.items()
     ]
 
@@ -125,7 +129,9 @@ def _disk(settings: Settings) -> list[Check]:
         existing = next(p for p in (folder.resolve(), *folder.resolve().parents) if p.exists())
         free = shutil.disk_usage(existing).free
         state: State = "ok" if free >= NEEDED_BYTES else "warning"
-        fix = "" if state == "ok" else f"free at least {NEEDED_BYTES >> 30} GiB or move it (docs/first-run.md)"
+        fix = (
+            "" if state == "ok" else f"free at least {NEEDED_BYTES >> 30} GiB or move it (docs/first-run.md)"
+        )
         checks.append(Check(what, state, f"{free >> 30} GiB free in {_short(existing)}", fix))
     return checks
 

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.analysis.summary import Summary
 from orchestrator.cli.finish import Finished, finish_run
 from orchestrator.cli.fleet import Fleet, open_fleet
 from orchestrator.cli.live import LiveProgress
@@ -26,7 +25,7 @@ from orchestrator.cli.options import (
     SuiteOption,
     load_inputs,
 )
-from orchestrator.cli.output import news, print_json, say
+from orchestrator.cli.output import news, say
 from orchestrator.cli.selection import with_cases
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
@@ -50,7 +49,9 @@ def run(
     ] = None,
     max_slowdown: Annotated[
         float | None,
-        typer.Option("--max-slowdown", help="Exit 1 when a case got slower than the last run by this factor."),
+        typer.Option(
+            "--max-slowdown", help="Exit 1 when a case got slower than the last run by this factor."
+        ),
     ] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Queue behind on-demand runs.")] = False,
     as_json: JsonOption = False,
@@ -88,7 +89,7 @@ def run(
                 say(f"warning: {warning}")
             folder = _start(plan, inputs, fleet, settings, run_id, nightly=nightly)
             finished = _dispatch(folder, fleet, settings, plan, max_slowdown)
-    _print(finished, as_json=as_json)
+    finished.print(as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)
 
 
@@ -137,19 +138,3 @@ def _resume(settings: Settings, name: str, max_slowdown: float | None) -> Finish
         left = sum(len(jobs) for jobs in folder.unfinished().values())
         say(f"{folder.path.name}: {left} trials left")
         return _dispatch(folder, fleet, settings, None, max_slowdown)
-
-
-def _print(finished: Finished, *, as_json: bool) -> None:
-    summary: Summary = finished.summary
-    if as_json:
-        print_json(
-            {
-                "run_id": finished.run_id,
-                "verdict": summary.sentence,
-                "exit_code": summary.exit_code,
-                "results": str(finished.results_json),
-                "report": str(finished.index_html),
-            }
-        )
-        return
-    finished.print_table()

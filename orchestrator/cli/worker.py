@@ -1,6 +1,5 @@
 """``tilefarm worker`` and ``tilefarm phone``: processes that a farm is made of."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer

@@ -3,7 +3,7 @@
 import platform
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,9 +47,7 @@ def start_run(
     """
     planned_ids = {c.case_id for d in plan.devices for c in d.cases}
     cases = {case_id: plan.cases[case_id] for case_id in plan.cases if case_id in planned_ids}
-    prepared = prepare_all(
-        Preparer(plan.suite, BlobStore(request.blob_store)), kernels, cases, on_prepared
-    )
+    prepared = prepare_all(Preparer(plan.suite, BlobStore(request.blob_store)), kernels, cases, on_prepared)
     jobs: dict[str, list[CaseJob]] = {}
     pruned = list(plan.pruned)
     for device in plan.devices:

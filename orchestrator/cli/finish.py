@@ -1,0 +1,58 @@
+"""The end of a run: reports beside results.json, ``out/latest``, the summary and the exit code."""
+
+import os
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from orchestrator.analysis.summary import Summary
+from orchestrator.cli.output import print_json, result
+from orchestrator.domain.results import RunResults
+from orchestrator.execution.run_folder import RunFolder, load_results, point_latest
+from reports.terminal import summary_table
+from reports.write import ReportPaths, write_reports
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    folder: RunFolder
+    reports: ReportPaths
+
+    @property
+    def summary(self) -> Summary:
+        return self.reports.model.summary
+
+    def print(self, *, as_json: bool) -> None:
+        """The summary table and where the report is, or one JSON document."""
+        if as_json:
+            print_json(
+                {
+                    "run_id": self.folder.path.name,
+                    "verdict": self.summary.sentence,
+                    "exit_code": self.summary.exit_code,
+                    "results": str(self.folder.results_json),
+                    "report": str(self.reports.index),
+                }
+            )
+            return
+        result.print(summary_table(self.reports.model))
+        result.print(f"\nreport: {os.path.relpath(self.reports.index)}", markup=False, soft_wrap=True)
+
+
+def finish_run(
+    folder: RunFolder,
+    results: RunResults,
+    out: Path,
+    today: date,
+    max_slowdown: float | None,
+    *,
+    newest: bool = True,
+) -> Finished:
+    """Write the reports; ``newest`` lets out/latest point to this run."""
+    previous = None
+    if results.previous_run and (out / "runs" / results.previous_run / "results.json").is_file():
+        previous = load_results(out / "runs" / results.previous_run)
+    reports = write_reports(results, previous, folder.path, today, max_slowdown=max_slowdown)
+    if newest:
+        point_latest(out, folder.path.name)
+    return Finished(folder, reports)
