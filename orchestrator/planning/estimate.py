@@ -89,6 +89,6 @@ class Estimator:
 def _speed(device: DeviceRecord, api: str) -> _Speed:
     profile = device.profile(api)
     renderer = "" if profile is None else f"{profile.vendor} {profile.renderer}".casefold()
-    if any(word in renderer for word in _SOFTWARE):
+    if device.virtual or any(word in renderer for word in _SOFTWARE):
         return _SOFTWARE_SPEED
     return _PHONE_SPEED if device.transport == "adb" else _DESKTOP_SPEED
