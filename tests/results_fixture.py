@@ -106,7 +106,9 @@ def mismatching(count: int, *, index: int, got: float, ref: float, failing: int,
         numerics(count, max_abs=abs(got - ref), bits=bits),
         failing=failing,
         nmse=3e-3,
-        first_bad=Element(index=index - failing + 1 if index >= failing else index, got=got * 0.9, ref=ref),
+        first_bad=Element(
+            index=index - failing + 1 if index >= failing else index, got=ref + (got - ref) / 2, ref=ref
+        ),
         worst=Element(index=index, got=got, ref=ref),
     )
 
