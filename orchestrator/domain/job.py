@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.domain.kernel import DType, Role
+from orchestrator.domain.number import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,9 @@ class CheckJob:
 
     buffer: str
     reference: str
-    atol: float
-    rtol: float
-    nmse: float
+    atol: Number
+    rtol: Number
+    nmse: Number
     keep: Literal["always", "failed"] = "failed"
 
 

@@ -7,6 +7,7 @@ from pydantic import PlainSerializer
 
 
 def _json_number(value: float) -> float | str:
+    value = float(value)  # an int or a numpy number where a float is declared
     return value if math.isfinite(value) else str(value)
 
 

@@ -34,9 +34,7 @@ def from_json(cls: type[T], text: str | bytes, where: str) -> T:
     try:
         return adapter(cls).validate_json(text)
     except ValidationError as e:
-        first = e.errors(include_url=False)[0]
-        at = ".".join(str(part) for part in first["loc"]) or "(top)"
-        raise WireError(f"{where}: {at}: {first['msg']} ({e.error_count()} problems)") from e
+        raise WireError(f"{where}: {_first_problem(e)}") from e
 
 
 def encode(value: object) -> dict[str, Any]:
@@ -62,4 +60,10 @@ def decode(cls: type[T], envelope: object, where: str) -> T:
     try:
         return adapter(cls).validate_python(body)
     except ValidationError as e:
-        raise WireError(f"{where}: {e.errors(include_url=False)[0]}") from e
+        raise WireError(f"{where}: {_first_problem(e)}") from e
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    at = ".".join(str(part) for part in first["loc"]) or "(top)"
+    return f"{at}: {first['msg']} ({error.error_count()} problems)"
