@@ -146,9 +146,8 @@ def _small(data: _Data) -> bool:
 
 
 def _bytes(array: Array, dtype: str) -> bytes:
-    """C-order bytes of the storage type, padded to 4 bytes as on the device."""
-    data = np.ascontiguousarray(array, dtype=_NUMPY[dtype]).tobytes()
-    return data + bytes(-len(data) % 4)
+    """C-order bytes of the storage type; the runner pads to 4 bytes on the device."""
+    return np.ascontiguousarray(array, dtype=_NUMPY[dtype]).tobytes()
 
 
 def _reference_bytes(reference: Reference) -> bytes:
