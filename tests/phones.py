@@ -7,11 +7,13 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Coroutine, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from orchestrator.domain.errors import InfraError
 from workers.transports.adb import AdbDevice, AdbServer
@@ -93,6 +95,20 @@ class RunningPhone:
         for fault in faults:
             self.phone.faults.add(fault)
 
+    def wait_for_boot(self, number: int) -> None:
+        """Until the phone has come up for the ``number``-th time."""
+        self._wait(lambda: self.phone.boots + 1 >= number and not self.phone.down, f"boot {number}")
+
+    def wait_for_link(self) -> None:
+        """Until an adb server holds a link to it."""
+        self._wait(lambda: self.phone.links > 0, "a link")
+
+    def _wait(self, done: Callable[[], bool], what: str) -> None:
+        deadline = Deadline.after(_START_S, f"{self.serial}: {what}")
+        while not done():
+            deadline.left()
+            time.sleep(0.02)
+
     def call(self, job: Coroutine[Any, Any, None]) -> None:
         """Run something of the phone on its own loop."""
         asyncio.run_coroutine_threadsafe(job, self.loop).result(_START_S)
@@ -135,3 +151,31 @@ def running_phone(
         running.loop.call_soon_threadsafe(stop.set)
         thread.join(_START_S)
         assert not thread.is_alive(), "the virtual phone did not end"
+
+
+@pytest.fixture(scope="session")
+def adb_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[AdbServer]:
+    """One server for all tests of a session; import it into a conftest.py."""
+    with own_adb_server(tmp_path_factory.mktemp("adb-home")) as server:
+        yield server
+
+
+StartPhone = Callable[..., RunningPhone]
+
+
+@pytest.fixture
+def start_phone(adb_server: AdbServer, tmp_path: Path) -> Generator[StartPhone]:
+    """``start_phone(profile, *faults, serial=…, connect=…)``: a phone until the end of the test."""
+    with ExitStack() as stack:
+
+        def start(
+            profile: str | PhoneProfile = "snapdragon-8-gen-3",
+            *faults: Fault | str,
+            serial: str | None = None,
+            connect: bool = True,
+        ) -> RunningPhone:
+            root = tmp_path / f"phone{len(list(tmp_path.iterdir()))}"
+            phone = running_phone(adb_server, profile, root, faults, serial=serial, connect=connect)
+            return stack.enter_context(phone)
+
+        yield start

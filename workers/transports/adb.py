@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from adbutils import AdbConnection, AdbError
+from adbutils import AdbConnection, AdbError, AdbTimeout
 
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import (
@@ -40,6 +40,7 @@ DEFAULT_PORT = 5037
 _SERVER_S = 10.0
 """The server is on this machine or near it: it answers questions about itself at once."""
 _CLEAN_UP_S = 10.0
+_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 
 class _Connection(AdbConnection):
@@ -143,7 +144,7 @@ class AdbServer:
                     rows = parse_listing(connection.read_string_block())
                     if any(row.serial == address and row.usable for row in rows):
                         return
-            except (TimeoutError, DeadlineExceeded) as e:
+            except (AdbTimeout, TimeoutError, DeadlineExceeded) as e:
                 raise DeviceLost(
                     f"{address}: unauthorized: accept this host's key on the phone's screen, then run again"
                 ) from e
@@ -203,9 +204,11 @@ def start_server(server: AdbServer, timeout_s: float = 20.0) -> AdbServer:
     with suppress(InfraError):
         server.version()
         return server
+    if server.host not in _THIS_MACHINE:
+        raise InfraError(f"{server}: none answers, and it is not on this machine. Start it there.")
     try:
         done = subprocess.run(
-            [adb, "-H", server.host, "-P", str(server.port), "start-server"],
+            [adb, "-P", str(server.port), "start-server"],
             capture_output=True,
             timeout=timeout_s,
             check=False,
@@ -355,7 +358,7 @@ class AdbDevice:
 def _translated(deadline: Deadline) -> Generator[None]:
     try:
         yield
-    except TimeoutError as e:
+    except (TimeoutError, AdbTimeout) as e:
         raise deadline.exceeded() from e
     except AdbError as e:
         text = str(e) or "the server closed the connection"

@@ -168,10 +168,9 @@ class ShellCommand:
         link.send_all(_PACKET.pack(_CLOSE_STDIN, 0), watch.left())
         pending = bytearray()
         while True:
-            data = link.recv(_CHUNK, watch.left())
+            data = _hear(link, watch)
             if not data:
                 raise TruncatedOutput(f"{what}: the link dropped before the exit status. Run it again.")
-            watch.heard()
             pending += data
             while len(pending) >= _PACKET.size:
                 kind, length = _PACKET.unpack_from(pending)
@@ -194,11 +193,21 @@ class ShellCommand:
             TruncatedOutput: the stream ended before the marker.
         """
         self._header = Header(self._nonce, self._tail.feed)
-        while data := link.recv(_CHUNK, watch.left()):
-            watch.heard()
+        while data := _hear(link, watch):
             self._header.feed(data)
         self._header.close()
         status = self._tail.close()
         if status is None:
             raise TruncatedOutput(f"{what}: the link dropped before the exit status. Run it again.")
         return status
+
+
+def _hear(link: Link, watch: IdleWatch) -> bytes:
+    """The next bytes; empty at the end. Raises DeadlineExceeded, which tells silence from slowness."""
+    while True:
+        try:
+            data = link.recv(_CHUNK, watch.left())
+        except TimeoutError:
+            continue  # left() raises
+        watch.heard()
+        return data

@@ -20,7 +20,7 @@ Kind = Literal[
 class Fault(BaseModel):
     """One scripted fault.
 
-    A service's label is the command of a shell, or ``sync SEND PATH`` and the like.
+    A service's label is its name with the command of a shell in it, or ``sync SEND PATH`` and the like.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

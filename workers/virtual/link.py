@@ -150,6 +150,7 @@ class Link:
             self._next_id, packet.arg0, self._max_payload, self._send, self._body.faults, self._body.strike
         )
         self._next_id += 1
+        stream.start(service)
         self._streams[stream.local_id] = stream
         await self._send(Packet(Command.OKAY, stream.local_id, stream.remote_id))
         task = asyncio.create_task(self._serve_stream(stream, job))

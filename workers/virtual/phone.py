@@ -51,12 +51,17 @@ class VirtualPhone:
         self._links: set[Link] = set()
         self._serving: set[asyncio.Task[None]] = set()
         self._control_mtime_ns = 0
-        self._down = False
+        self.down = False
 
     @property
     def address(self) -> str:
         """What ``adb connect`` takes."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def links(self) -> int:
+        """How many adb servers hold a link to it now."""
+        return len(self._links)
 
     def properties(self) -> dict[str, str]:
         """The profile's, with those that tell the truth about the host that runs the commands."""
@@ -92,13 +97,13 @@ class VirtualPhone:
 
     async def reboot(self, down_s: float = 0.2) -> None:
         """Every link drops, every command dies, the boot id changes; back after ``down_s``."""
-        self._down = True
+        self.down = True
         await self._unplug()
         await self._shell.end_all()
         self.root.new_boot_id()
         self.boots += 1
         await asyncio.sleep(down_s)
-        self._down = False
+        self.down = False
 
     async def _listen(self) -> asyncio.Server:
         wanted = [self.port] if self.port else [0] * 8
@@ -116,7 +121,7 @@ class VirtualPhone:
         raise InfraError("virtual phone: found only ports that an adb server adopts. Choose one with --port.")
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._down:
+        if self.down:
             writer.close()
             return
         self._read_control_file()

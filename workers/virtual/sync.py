@@ -77,8 +77,7 @@ class SyncService:
         room = full.after if full else None
         failure = ""
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(b"")
+            _create(file)
             file.chmod(int(mode) & 0o777)
         except (OSError, ValueError) as e:
             failure = f"couldn't create file: {e.strerror if isinstance(e, OSError) else e}"
@@ -127,6 +126,15 @@ class SyncService:
 
     async def _take(self, count: int) -> bytes:
         return await self._stream.read_exactly(count, self._pending)
+
+
+def _create(file: Path) -> None:
+    """As adbd does: folders are made only after the file could not be."""
+    try:
+        file.write_bytes(b"")
+    except FileNotFoundError:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"")
 
 
 def _numbers(path: Path) -> tuple[int, int, int]:
