@@ -51,7 +51,7 @@ static void put_differs(const struct output *o, uint64_t count, struct json *j) 
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
-        if ((o->differs[i / 8] >> (i % 8) & 1u) != 0) {
+        if (((unsigned)o->differs[i / 8] >> (i % 8) & 1u) != 0) {
             first = differing == 0 ? i : first;
             last = i;
             differing++;

@@ -21,12 +21,16 @@ enum lines_state lines_read(struct lines *l, int fd) {
     if (l->size > LINES_MAX) {
         return LINES_BAD;
     }
-    char *data = realloc(l->data, l->size + CHUNK);
-    if (data == NULL) {
-        return LINES_BAD;
+    if (l->room - l->size < CHUNK) {
+        size_t room = 2 * l->room + CHUNK;
+        char *data = realloc(l->data, room);
+        if (data == NULL) {
+            return LINES_BAD;
+        }
+        l->data = data;
+        l->room = room;
     }
-    l->data = data;
-    ssize_t got = read(fd, data + l->size, CHUNK);
+    ssize_t got = read(fd, l->data + l->size, CHUNK);
     if (got > 0) {
         l->size += (size_t)got;
         return LINES_MORE;
@@ -38,16 +42,19 @@ enum lines_state lines_read(struct lines *l, int fd) {
 }
 
 const char *lines_next(struct lines *l, size_t *size) {
-    if (l->taken == l->size) {
+    size_t waiting = l->size - l->taken;
+    if (waiting == l->scanned) {
         return NULL;
     }
     char *start = l->data + l->taken;
-    char *newline = memchr(start, '\n', l->size - l->taken);
+    char *newline = memchr(start + l->scanned, '\n', waiting - l->scanned);
     if (newline == NULL) {
+        l->scanned = waiting;
         return NULL;
     }
     *size = (size_t)(newline - start);
     l->taken += *size + 1;
+    l->scanned = 0;
     return start;
 }
 

@@ -12,7 +12,9 @@ enum lines_state { LINES_MORE, LINES_NOTHING, LINES_EOF, LINES_BAD };
 
 struct lines {
     char *data;
-    size_t size, taken;
+    size_t size, room;
+    size_t taken;   /* bytes already handed out */
+    size_t scanned; /* bytes known to hold no newline after those */
 };
 
 /* Reads once, at most 64 KiB, so that a flood leaves the caller its turn. LINES_BAD: a line beyond
