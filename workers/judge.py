@@ -25,6 +25,8 @@ def judge(end: EndRecord, case: CaseJob) -> tuple[Verdict, str]:
             how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.exit_code}"
             if end.stage == "context":
                 return Verdict.INFRA, f"the driver died while a context was opened ({how})"
+            if end.reason:  # the context was lost, or the process wrote garbage: it was ended for that
+                return Verdict.CRASHED, f"{end.stage}: {end.reason}"
             return Verdict.CRASHED, f"the runner's process died in {end.stage}: {how}"
         case "hung":
             if end.stage == "context":
@@ -37,8 +39,12 @@ def judge(end: EndRecord, case: CaseJob) -> tuple[Verdict, str]:
 
 def _judge_outputs(end: EndRecord, case: CaseJob) -> tuple[Verdict, str]:
     checks: Mapping[str, CheckJob] = {c.buffer: c for c in case.checks}
-    if {o.buffer for o in end.outputs} != set(checks):
+    asked = [(b.name, b.count) for b in case.buffers if b.name in checks]
+    if sorted((o.buffer, o.count) for o in end.outputs) != sorted(asked):
         return Verdict.INFRA, "the runner checked other buffers than the job asked for"
+    for o in end.outputs:
+        if (verified := sum(o.hashes.values())) < case.replays:
+            return Verdict.INFRA, f"{o.buffer}: {verified} executions were verified, {case.replays} asked for"
     wrong = [text for o in end.outputs if (text := _mismatch(o, checks[o.buffer]))]
     unsteady = [_nondeterministic(o) for o in end.outputs if len(o.hashes) != 1]
     if unsteady:  # also when the first execution happened to be the wrong one

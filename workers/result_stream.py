@@ -51,10 +51,15 @@ _END = TypeAdapter(EndRecord)
 
 
 class ResultStream:
-    """Feed it lines; ``finish`` proves them whole and gives the records."""
+    """Feed it lines; ``finish`` proves them whole and gives the records.
 
-    def __init__(self, source: str) -> None:
+    With ``run_id`` only the output of that run counts (a probe belongs to none).
+    """
+
+    def __init__(self, source: str, run_id: str = "") -> None:
         self._source = source
+        self._run_id = run_id
+        self._greeted = False
         self._digest = hashlib.sha256()
         self._bytes = 0
         self._driver = ""
@@ -81,11 +86,8 @@ class ResultStream:
             return kind, ""
         self._digest.update(line)
         self._bytes += len(line)
-        if kind == "hello" and record.get("format") != RESULT_FORMAT:
-            raise TruncatedOutput(
-                f"{self._source}: runner speaks format {record.get('format')}, this host {RESULT_FORMAT}; "
-                "rebuild the runner with `make`"
-            )
+        if kind == "hello":
+            self._greet(record)
         if kind == "driver":
             self._driver = f"{record.get('renderer', '')}; {record.get('version', '')}"
         if kind == "end":
@@ -102,12 +104,24 @@ class ResultStream:
             raise TruncatedOutput(
                 f"{self._source}: output ended after {self._bytes} bytes without a final record"
             )
+        if self._run_id and not self._greeted:
+            raise TruncatedOutput(f"{self._source}: no hello record of run {self._run_id}")
         return self._records
+
+    def _greet(self, record: dict[str, Any]) -> None:
+        if record.get("format") != RESULT_FORMAT:
+            raise TruncatedOutput(
+                f"{self._source}: runner speaks format {record.get('format')}, this host {RESULT_FORMAT}; "
+                "rebuild the runner with `make`"
+            )
+        if self._run_id and record.get("run") != self._run_id:
+            raise TruncatedOutput(f"{self._source}: output of run {record.get('run')}, not {self._run_id}")
+        self._greeted = True
 
     def _parse(self, line: bytes) -> dict[str, Any]:
         try:
             record = json.loads(line)
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise TruncatedOutput(f"{self._source}: not a record: {line[:80]!r}") from e
         if not isinstance(record, dict):
             raise TruncatedOutput(f"{self._source}: not a record: {line[:80]!r}")

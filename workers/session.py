@@ -79,7 +79,7 @@ def _execute(
     _push_blobs(bench, blobs_dir, cases, store)
     text = job_text(run_id, cases, blobs_dir)
     device.push(text.encode("ascii"), f"{folder}/job.txt", timeout_s=PUSH_TIMEOUT_S)
-    stream = ResultStream(f"{device.serial}: run {folder.rsplit('/', 1)[-1]}")
+    stream = ResultStream(f"{device.serial}: run {folder.rsplit('/', 1)[-1]}", run_id)
 
     def on_line(line: bytes) -> None:
         kind, case_id = stream.feed(line)
