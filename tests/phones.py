@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.errors import InfraError
+from orchestrator.domain.errors import DeviceLost, InfraError
 from workers.transports.adb import AdbDevice, AdbServer
 from workers.transports.deadline import Deadline
 from workers.virtual.faults import Fault
@@ -68,6 +68,14 @@ def _wait_for(server: AdbServer, process: subprocess.Popen[bytes], log: Path) ->
             time.sleep(0.02)
 
 
+def process_runs(pid: int) -> bool:
+    """False for one that has ended, reaped or not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class RunningPhone:
     """A virtual phone on a thread of its own, listed by an adb server."""
@@ -85,9 +93,17 @@ class RunningPhone:
         return AdbDevice(self.server, self.serial)
 
     def connect(self) -> None:
-        """List it (again), for example after a dropped link."""
-        self.server.disconnect_phone(self.serial)
-        self.server.connect_phone(self.serial)
+        """List it (again), for example after a dropped link.
+
+        The server may notice the end of the old link only after it has answered, so this asks until it answers.
+        """
+        deadline = Deadline.after(_START_S, f"{self.serial}: connect")
+        while True:
+            self.server.disconnect_phone(self.serial)
+            with suppress(DeviceLost):
+                self.server.connect_phone(self.serial, deadline.left())
+                if self.device().run(["true"], timeout_s=deadline.left()).exit_code == 0:
+                    return
 
     def fault(self, *faults: Fault | str) -> None:
         """These faults and no others from now on."""

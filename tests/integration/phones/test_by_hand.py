@@ -8,11 +8,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 from orchestrator.domain.errors import TruncatedOutput
-from tests.phones import free_port
+from tests.phones import free_port, process_runs
 from workers.transports.adb import AdbDevice, AdbServer, list_phones
 
 CALL_S = 60.0
@@ -63,7 +62,7 @@ def test_a_signal_ends_it_and_every_command(adb_server: AdbServer, number: signa
                 ["sh", "-c", "echo $$; sleep 600"], on_line, timeout_s=CALL_S, idle_timeout_s=CALL_S
             )
         assert process.wait(CALL_S) == 0
-        assert not psutil.pid_exists(int(lines[0]))
+        assert not process_runs(int(lines[0]))
 
 
 def test_its_temporary_folder_goes_with_it(adb_server: AdbServer):

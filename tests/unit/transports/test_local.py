@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.errors import NoSpace, NotInstalled, TransferFailed
+from tests.phones import process_runs
 from workers.transports.deadline import Deadline
 from workers.transports.local import LocalDevice
 
@@ -34,7 +35,7 @@ def test_the_command_dies_with_a_worker_that_is_killed(tmp_path: Path):
         assert Path(f"/proc/{command}").exists()
         worker.send_signal(signal.SIGKILL)
     deadline = Deadline.after(WAIT_S, "the command ends")
-    while _runs(command):
+    while process_runs(command):
         deadline.left()
 
 
@@ -71,10 +72,3 @@ def test_a_missing_setpriv_names_its_package(tmp_path: Path, monkeypatch: pytest
 def test_commands_start_in_the_workdir_of_the_device(tmp_path: Path):
     device = LocalDevice(tmp_path / "w")
     assert device.run(["pwd"], timeout_s=WAIT_S).stdout.decode().strip() == device.workdir
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False

@@ -47,8 +47,8 @@ def test_a_misspelt_name_gets_a_suggestion():
 def test_all_problems_of_a_file_are_named(tmp_path: Path):
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "name: Mine!\nserial: X\nprops: {}\ngpu: {renderer: R, shared_bytes: 0, invocations: 1, group: [1, 1]}\n"
-        "faults: ['drop:after=x']\nextra: 1\n"
+        "name: Mine!\nserial: X\nprops: {}\nfaults: ['drop:after=x']\nextra: 1\n"
+        "gpu: {renderer: R, shared_bytes: 0, invocations: 1, group: [1, 1]}\n"
     )
     with pytest.raises(UsageError) as e:
         load_profile(str(file))
