@@ -39,8 +39,8 @@ def judge(end: EndRecord, case: CaseJob) -> tuple[Verdict, str]:
 
 def _judge_outputs(end: EndRecord, case: CaseJob) -> tuple[Verdict, str]:
     checks: Mapping[str, CheckJob] = {c.buffer: c for c in case.checks}
-    asked = [(b.name, b.count) for b in case.buffers if b.name in checks]
-    if sorted((o.buffer, o.count) for o in end.outputs) != sorted(asked):
+    asked = [(b.name, b.dtype, b.count) for b in case.buffers if b.name in checks]
+    if sorted((o.buffer, o.dtype, o.count) for o in end.outputs) != sorted(asked):
         return Verdict.INFRA, "the runner checked other buffers than the job asked for"
     for o in end.outputs:
         if (verified := sum(o.hashes.values())) < case.replays:

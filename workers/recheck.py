@@ -8,6 +8,7 @@ import numpy as np
 
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.job import CheckJob
+from orchestrator.domain.kernel import NOT_FINITE_BITS
 from orchestrator.domain.trial import Numerics
 
 _DTYPES = {"f32": "<f4", "f16": "<f2", "u32": "<u4"}
@@ -28,6 +29,8 @@ def recheck(tensor: bytes, reference: bytes, numerics: Numerics, check: CheckJob
         return f"{numerics.buffer}: pulled tensor has hash {digest[:12]}, the runner saw {numerics.hash[:12]}"
     got = np.frombuffer(tensor[:nbytes], dtype=dtype).astype(np.float64)
     ref = np.frombuffer(reference, dtype="<f8")
+    if len(ref) != numerics.count:
+        return f"{numerics.buffer}: the reference has {len(ref)} elements, the output {numerics.count}"
     failing = int(np.count_nonzero(~within(got, ref, check.atol, check.rtol)))
     if failing != numerics.failing:
         return f"{numerics.buffer}: host counts {failing} failing elements, the runner {numerics.failing}"
@@ -40,9 +43,13 @@ def within(
     atol: float,
     rtol: float,
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Element-wise pass: within tolerance where the reference is finite, non-finite where it is not."""
+    """Element-wise pass, by the runner's rule (workers/runner/src/compare.c).
+
+    Within tolerance where the reference is finite; the same infinity where it is one; not finite where it
+    holds ``NOT_FINITE_BITS``. Any other NaN in the reference fails.
+    """
     with np.errstate(invalid="ignore"):
         close = np.abs(got - ref) <= atol + rtol * np.abs(ref)
-    both_finite = np.isfinite(got) & np.isfinite(ref)
-    neither = ~np.isfinite(got) & ~np.isfinite(ref)
-    return (both_finite & close) | neither
+    demands_nonfinite = ref.view("<u8") == NOT_FINITE_BITS
+    as_demanded = np.where(np.isfinite(ref), close, got == ref)
+    return np.where(demands_nonfinite, ~np.isfinite(got), as_demanded)

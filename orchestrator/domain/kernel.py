@@ -21,6 +21,9 @@ Reference = NDArray[np.float64]
 DType = Literal["f32", "f16", "u32"]
 Role = Literal["in", "out", "inout", "scratch"]
 
+NOT_FINITE_BITS = 0x7FF8_7461_7266_6D21
+"""A float64 of a reference blob that demands "not finite": NaN or an infinity (docs/wire-formats.md)."""
+
 ELEMENT_BYTES: Mapping[str, int] = {"f32": 4, "f16": 2, "u32": 4}
 
 
@@ -127,7 +130,9 @@ class Kernel(ABC):
 
     @abstractmethod
     def reference(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Reference]:
-        """Float64 results of every checked output, from the rounded inputs."""
+        """Float64 results of every checked output, from the rounded inputs.
+
+        NaN demands that the output is not finite there; an infinity demands the same infinity."""
 
     @abstractmethod
     def tolerance(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Tolerance]:

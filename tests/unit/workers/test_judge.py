@@ -144,6 +144,7 @@ def test_an_output_without_any_hash_is_no_verdict() -> None:
         [streams.output(), streams.output()],
         [streams.output(), streams.output(buffer="p")],
         [streams.output(count=3)],
+        [streams.output(dtype="f16")],
     ],
 )
 def test_other_outputs_than_the_job_asked_for_are_infrastructure(outputs: list[dict[str, object]]) -> None:
