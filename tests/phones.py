@@ -95,7 +95,7 @@ class RunningPhone:
     def connect(self) -> None:
         """List it (again), for example after a dropped link.
 
-        The server may notice the end of the old link only after it has answered, so this asks until it answers.
+        The server may notice the end of the old link only after it has answered: ask until the phone answers.
         """
         deadline = Deadline.after(_START_S, f"{self.serial}: connect")
         while True:

@@ -14,7 +14,10 @@ from workers.virtual.faults import Fault, parse_fault
 
 
 def _fault(value: object) -> object:
-    return parse_fault(value) if isinstance(value, str) else value
+    try:
+        return parse_fault(value) if isinstance(value, str) else value
+    except UsageError as e:
+        raise ValueError(str(e)) from e
 
 
 class _Strict(BaseModel):

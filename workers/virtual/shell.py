@@ -144,6 +144,8 @@ async def _feed_plain(stream: Stream, process: Process) -> None:
     while data := await stream.read():
         if not await _to_stdin(process, data):
             return
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 async def _feed_v2(stream: Stream, process: Process) -> None:
