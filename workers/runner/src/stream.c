@@ -2,6 +2,7 @@
 #include "stream.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -11,6 +12,11 @@ bool write_all(int fd, const char *data, size_t size) {
     while (size > 0) {
         ssize_t wrote = write(fd, data, size);
         if (wrote < 0 && errno == EINTR) {
+            continue;
+        }
+        if (wrote < 0 && errno == EAGAIN) { /* whoever started us made stdout non-blocking */
+            struct pollfd room = {.fd = fd, .events = POLLOUT};
+            (void)poll(&room, 1, -1);
             continue;
         }
         if (wrote <= 0) {

@@ -10,11 +10,14 @@ the machine has no GLES 3.1 driver.
 import array
 import hashlib
 import json
+import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+Record = dict[str, Any]
 COUNT = 4096
 HEAD = "#version 310 es\nlayout(local_size_x = 64) in;\n"
 BUFFERS = (
@@ -32,9 +35,11 @@ DOUBLE = shader("    b.y[i] = 2.0 * a.x[i];\n")
 WRONG = shader("    b.y[i] = i == 100u ? uintBitsToFloat(0x7fc00001u) : i == 7u ? 3.0 : 2.0 * a.x[i];\n")
 HALF_WRITTEN = shader("    if (i < 2048u) b.y[i] = 2.0 * a.x[i];\n")
 BROKEN = shader("    b.y[i] = \u00e9 undeclared(a.x[i]);\n")
-# Each invocation stays below llvmpipe's silent end of loops after 65,535 iterations; there are many.
+# Many invocations for llvmpipe, which silently ends the loops of each after 65,535 iterations; many
+# iterations for a real GPU, which takes some seconds for them.
 ENDLESS = shader(
-    "    float s = a.x[0];\n    for (int k = 0; k < 60000; k++) s = s * 1.0000001 + 0.5;\n    b.y[i % 4096u] = s;\n"
+    "    float s = a.x[0];\n    for (int j = 0; j < 2000; j++)\n"
+    "        for (int k = 0; k < 60000; k++) s = s * 1.0000001 + 0.5;\n    b.y[i % 4096u] = s;\n"
 )
 IN_PLACE = shader(
     "    b.y[i] = b.y[i] + 1.0;\n",
@@ -68,8 +73,9 @@ class Job:
         self.lines += [*head, f"replays {replays}", *lines, "endcase"]
         self.cases += 1
 
-    def scale_case(self, name: str, source: bytes, deadline_ms: int = 20000, groups: int = COUNT // 64,
-                   shared: int = 0) -> None:
+    def scale_case(
+        self, name: str, source: bytes, deadline_ms: int = 20000, groups: int = COUNT // 64, shared: int = 0
+    ) -> None:
         values = array.array("f", (i / 8 for i in range(COUNT)))
         reference = array.array("d", (i / 4 for i in range(COUNT)))
         self.case(
@@ -90,8 +96,6 @@ class Job:
 
 
 def halves(count: int) -> bytes:
-    import struct
-
     return b"".join(struct.pack("<e", i / 8) for i in range(count))
 
 
@@ -133,10 +137,10 @@ def expect(condition: bool, what: str) -> None:
         raise SystemExit(f"gpu_job: {what}")
 
 
-def check_stream(out: bytes) -> dict[str, dict]:
+def check_stream(out: bytes) -> dict[str, Record]:
     expect(out.isascii() and out.endswith(b"\n"), "stream is not whole ASCII lines")
     lines = out.splitlines(keepends=True)
-    records = [json.loads(line) for line in lines]
+    records: list[Record] = [json.loads(line) for line in lines]
     final = records[-1]
     body = b"".join(lines[:-1])
     expect(records[0]["type"] == "hello" and final["type"] == "final", "no hello or final record")
@@ -151,13 +155,21 @@ def check_stream(out: bytes) -> dict[str, dict]:
     return {r["case"]: r for r in ends}
 
 
-def check_records(ends: dict[str, dict], folder: Path) -> None:
+def check_records(ends: dict[str, Record], folder: Path) -> None:
     statuses = {name: record["status"] for name, record in ends.items()}
     expect(
         statuses
         == {
-            "pass": "ok", "again": "ok", "wrong": "ok", "half-written": "ok", "broken": "compile_failed",
-            "hung": "hung", "shared": "unsupported", "wide": "ok", "in-place": "ok", "halves": "ok",
+            "pass": "ok",
+            "again": "ok",
+            "wrong": "ok",
+            "half-written": "ok",
+            "broken": "compile_failed",
+            "hung": "hung",
+            "shared": "unsupported",
+            "wide": "ok",
+            "in-place": "ok",
+            "halves": "ok",
             "no-blob": "error",
         },
         f"statuses: {statuses}",
@@ -166,8 +178,10 @@ def check_records(ends: dict[str, dict], folder: Path) -> None:
     expect(good["failing"] == 0 and good["max_abs"] == 0 and good["guard"] == "ok", f"pass: {good}")
     expect(good["hashes"] == {good["hash"]: 3} and "differs" not in good, f"pass: {good}")
     timing = ends["pass"]["timing"]
-    expect(len(timing["wall_ns"]) == 3 and timing["gpu_timer"] in ("trusted", "absent", "disagrees"),
-           f"timing: {timing}")
+    expect(
+        len(timing["wall_ns"]) == 3 and timing["gpu_timer"] in ("trusted", "absent", "disagrees"),
+        f"timing: {timing}",
+    )
     expect(ends["again"]["timing"]["reused"] == 1, "a shader of the case before is compiled again")
     wrong = ends["wrong"]["outputs"][0]
     expect(wrong["failing"] == 2 and wrong["nan"] == 1, f"wrong: {wrong}")
@@ -178,11 +192,13 @@ def check_records(ends: dict[str, dict], folder: Path) -> None:
     expect(not (folder / "tensors" / "pass.y.bin").exists(), "tensor of a passing case was kept")
     half = ends["half-written"]["outputs"][0]
     expect(half["unwritten"] == 2048 and half["unwritten_first"] == 2048, f"half-written: {half}")
-    expect("undeclared" in ends["broken"]["log"] or ends["broken"]["log"] != "", "no compile log")
+    expect("error" in ends["broken"]["log"], f"compile log: {ends['broken']}")
     expect(ends["hung"]["deadline_ms"] == 1500 and ends["hung"]["stage"] == "dispatch", f"{ends['hung']}")
     expect(ends["shared"]["reason"].startswith("shared_bytes 1073741824 > "), f"{ends['shared']}")
-    expect(ends["in-place"]["outputs"][0]["hashes"] == {ends["in-place"]["outputs"][0]["hash"]: 2},
-           f"{ends['in-place']}")
+    expect(
+        ends["in-place"]["outputs"][0]["hashes"] == {ends["in-place"]["outputs"][0]["hash"]: 2},
+        f"{ends['in-place']}",
+    )
     halves_out = ends["halves"]["outputs"][0]
     expect(halves_out["failing"] == 0 and halves_out["unwritten"] == 0, f"halves: {halves_out}")
     expect(len((folder / "tensors" / "halves.y.bin").read_bytes()) == 8192, "size of a kept f16 tensor")
@@ -190,14 +206,14 @@ def check_records(ends: dict[str, dict], folder: Path) -> None:
 
 def main() -> int:
     runner = sys.argv[1]
-    probe = subprocess.run([runner, "probe"], capture_output=True, timeout=90)
+    probe = subprocess.run([runner, "probe"], check=False, capture_output=True, timeout=90)
     if probe.returncode == 3:
         print("no GLES driver here: skipped")
         return 77
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(sys.argv[3] if "--keep" in sys.argv else temporary)
         build(folder)
-        run = subprocess.run([runner, "run", str(folder)], capture_output=True, timeout=120)
+        run = subprocess.run([runner, "run", str(folder)], check=False, capture_output=True, timeout=120)
         if "--keep" in sys.argv:
             sys.stdout.write(run.stdout.decode())
         expect(run.returncode == 0, f"exit code {run.returncode}: {run.stderr.decode()}")
@@ -207,8 +223,10 @@ def main() -> int:
         job = Job(Path(temporary))
         job.scale_case("wide", WIDE, groups=COUNT // 256)
         job.write()
-        run = subprocess.run([runner, "run", temporary], capture_output=True, timeout=60, env=limited)
-        reasons = [json.loads(line).get("reason") for line in run.stdout.splitlines()]
+        run = subprocess.run(
+            [runner, "run", temporary], check=False, capture_output=True, timeout=60, env=limited
+        )
+        reasons: list[str | None] = [json.loads(line).get("reason") for line in run.stdout.splitlines()]
         expect("invocations 256 > 128" in reasons, f"imposed limit: {run.stdout.decode()}")
     print("gpu_job: all records are as documented")
     return 0
