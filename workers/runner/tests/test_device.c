@@ -1,4 +1,5 @@
 /* What is said about devices: limits, timer trust, sensors, the path of the driver. */
+#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,6 +104,13 @@ static void put(const char *root, const char *path, const char *text) {
     CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
+static int drop(const char *path, const struct stat *info, int type, struct FTW *where) {
+    (void)info;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
 static void sensors_of_phones(void) {
     char adreno[] = "/tmp/runner-adreno-XXXXXX", mali[] = "/tmp/runner-mali-XXXXXX";
     struct sensors s = {.open = false};
@@ -126,6 +134,8 @@ static void sensors_of_phones(void) {
     r = sensors_read(&s);
     CHECK(r.gpu_hz == 848000000 && r.temp_mc == -1 && r.throttled == -1);
     sensors_close(&s);
+    CHECK(nftw(adreno, drop, 8, FTW_DEPTH | FTW_PHYS) == 0);
+    CHECK(nftw(mali, drop, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
 static void driver_in_the_memory_map(void) {
