@@ -15,6 +15,10 @@ from reports.text import shell_word, visible_block
 INLINE_LOG = 3_000
 """Characters of a driver's log that a page shows; a longer log goes to a file of its own."""
 
+MAX_DETAILED = 60
+"""Findings of one device and outcome that a page shows with all their numbers; further ones get one line
+each, and their logs stay in results.json."""
+
 ORDER = (
     Outcome.FAILURE,
     Outcome.INFRA,
@@ -41,11 +45,16 @@ def findings(
     results: RunResults, trials: Sequence[JudgedTrial], logs: Logs, prefix: str
 ) -> tuple[Finding, ...]:
     """Of one device, most urgent first; anchors are ``PREFIX-fN``."""
-    chosen = [t for outcome in ORDER for t in trials if t.outcome is outcome]
-    return tuple(_finding(results, t, logs, f"{prefix}-f{i}") for i, t in enumerate(chosen))
+    found: list[Finding] = []
+    for outcome in ORDER:
+        chosen = [t for t in trials if t.outcome is outcome]
+        for i, item in enumerate(chosen):
+            kept = logs if i < MAX_DETAILED else None
+            found.append(_finding(results, item, kept, f"{prefix}-f{len(found)}"))
+    return tuple(found)
 
 
-def _finding(results: RunResults, item: JudgedTrial, logs: Logs, anchor: str) -> Finding:
+def _finding(results: RunResults, item: JudgedTrial, logs: Logs | None, anchor: str) -> Finding:
     trial, case = item.trial, item.info.case
     long = len(trial.log) > INLINE_LOG
     return Finding(
@@ -64,7 +73,7 @@ def _finding(results: RunResults, item: JudgedTrial, logs: Logs, anchor: str) ->
         code_hash=trial.code_hash,
         attempt=trial.attempt,
         log=trial.log[:INLINE_LOG] if long else trial.log,
-        log_file=logs.add(trial.log) if long else "",
+        log_file=logs.add(trial.log) if long and logs is not None else "",
         repro=repro_command(results.run.suite, trial.case_id, item.device),
         duration_ms=trial.duration_ms,
     )

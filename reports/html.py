@@ -1,6 +1,7 @@
 """ReportModel → self-contained HTML pages: no script, no network, every text escaped."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -9,18 +10,18 @@ from markupsafe import Markup, escape
 from orchestrator.analysis.compare import PROVISIONAL
 from orchestrator.analysis.outcome import Outcome
 from reports import numbers
+from reports.findings import MAX_DETAILED
 from reports.model import ReportModel, SocPage
 from reports.text import visible, visible_block
 
 TEMPLATES = Path(__file__).parent / "templates"
-MAX_DETAILED = 60
-"""Findings of one device that are shown with all their numbers; further ones get one line each."""
 MAX_LISTED = 400
 """Rows of a list of changes or missing results; further ones are counted."""
 MAX_LOGS_CHARACTERS = 200_000
 """Logs inlined in one page, together."""
 
 
+@cache
 def environment() -> Environment:
     """Autoescape on; every printed string goes through :func:`visible` first."""
     made = Environment(

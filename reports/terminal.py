@@ -1,6 +1,6 @@
 """ReportModel → tables for a terminal. Texts are rich.Text: markup in names is never interpreted."""
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -39,8 +39,13 @@ def summary_table(model: ReportModel) -> RenderableType:
     if any(d.best for soc in model.socs for d in soc.devices):
         parts.append(_fastest(model))
     if model.comparison is not None:
-        parts.append(_changes(model))
+        parts.append(changes_table(model))
     return Group(*parts)
+
+
+def print_summary(model: ReportModel, console: Console) -> None:
+    """Uncropped: commands stay whole on a narrow terminal and in a file."""
+    console.print(summary_table(model), crop=False)
 
 
 def _counts(model: ReportModel) -> Table:
@@ -101,7 +106,8 @@ def _fastest(model: ReportModel) -> Table:
     return table
 
 
-def _changes(model: ReportModel) -> RenderableType:
+def changes_table(model: ReportModel) -> RenderableType:
+    """What changed against the run that the model was built with; provisional."""
     comparison = model.comparison
     if comparison is None:
         return Text("")

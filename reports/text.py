@@ -16,18 +16,20 @@ MAX_TEXT = 4_000
 """Longest single text in a report; what is longer is cut and says so."""
 
 
+_SUSPECT = re.compile(r"[^ -~]")
+_SUSPECT_IN_BLOCK = re.compile(r"[^ -~\n]")
+
+
 def visible(text: str, limit: int = MAX_TEXT) -> str:
     """One line without hidden characters: U+202E becomes ``\\u202e``, ESC ``\\u001b``, LF ``\\u000a``."""
-    if len(text) <= limit and text.isascii() and text.isprintable():
-        return text
-    head = "".join(_shown(c) for c in text[:limit])
+    head = _SUSPECT.sub(_escaped, text[:limit])
     return head if len(text) <= limit else f"{head}… ({len(text) - limit} more characters)"
 
 
 def visible_block(text: str, limit: int = MAX_TEXT) -> str:
     """As :func:`visible`, but line feeds stay and tabs become four spaces."""
-    lines = text[:limit].replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    head = "\n".join(visible(line, limit) for line in lines)
+    head = text[:limit].replace("\r\n", "\n").replace("\t", "    ")
+    head = _SUSPECT_IN_BLOCK.sub(_escaped, head)
     return head if len(text) <= limit else f"{head}… ({len(text) - limit} more characters)"
 
 
@@ -42,7 +44,11 @@ def shell_word(text: str) -> str:
 def file_stem(text: str, digest: str) -> str:
     """A file name's stem that is safe everywhere; ``digest`` is added where characters were replaced."""
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:80].strip(".-")
-    return stem if stem == text else f"{stem}-{digest}".lstrip("-")
+    return stem if stem and stem == text else f"{stem}-{digest}".lstrip("-")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return _shown(found[0])
 
 
 def _shown(char: str) -> str:
