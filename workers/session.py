@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from orchestrator.domain.errors import InfraError, NoSpace
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch, CaseJob, CheckJob
-from orchestrator.domain.trial import Trial
+from orchestrator.domain.trial import Numerics, Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
 from workers.bench import CALL_TIMEOUT_S, PUSH_TIMEOUT_S, Bench
@@ -58,10 +58,13 @@ def run_batch(
     folder = f"{bench.device.workdir}/jobs/{batch.batch_id}"
     try:
         records = _execute(bench, batch.run_id, folder, cases, store, clocked, on_progress)
-        trials = [_trial(bench, batch.run_id, folder, c, records, store, clocked) for c in cases]
     except InfraError as e:
         trials = infra_trials(bench, batch.run_id, cases, str(e), clocked)
-    _clean_up(bench, folder)
+        refused = set[str]()
+    else:
+        trials = _trials(bench, batch.run_id, folder, cases, records, store, clocked)
+        refused = {d for c in cases if (r := records.get(c.case_id)) for d in c.blobs() if d in r.end.reason}
+    _clean_up(bench, refused)
     return trials
 
 
@@ -122,21 +125,41 @@ def _drop_blobs(bench: Bench, blobs_dir: str, there: Iterable[str], needed: set[
     return dict(bench.device.list_dir(blobs_dir, timeout_s=CALL_TIMEOUT_S))
 
 
-def _trial(
+def _trials(
     bench: Bench,
     run_id: str,
     folder: str,
-    case: CaseJob,
+    cases: Sequence[CaseJob],
     records: dict[str, CaseRecord],
     store: BlobStore,
     clocked: _Clocked,
+) -> list[Trial]:
+    """Judge each case on its own. The output is proven: a link that drops only now takes nothing from the
+    cases that need no second opinion."""
+    trials: list[Trial] = []
+    lost = ""
+    for case in cases:
+        trial = _trial(bench, run_id, case, records, clocked)
+        if _to_pull(case, trial):
+            try:
+                trial = trial if lost else _second_opinion(bench, folder, case, trial, store)
+            except InfraError as e:
+                lost = f"its tensor could not be compared on the host: {e}"
+            if lost:  # the next pulls would only run into their deadlines, too
+                trial = replace(trial, verdict=Verdict.INFRA, reason=lost)
+        trials.append(trial)
+    return trials
+
+
+def _trial(
+    bench: Bench, run_id: str, case: CaseJob, records: dict[str, CaseRecord], clocked: _Clocked
 ) -> Trial:
     record = records.get(case.case_id)
     if record is None:
         return _infra(bench, run_id, case, "the runner's output has no end record for it", clocked)
     end = record.end
     verdict, reason = judge(end, case)
-    trial = Trial(
+    return Trial(
         run_id=run_id,
         device_id=bench.record.device_id,
         case_id=case.case_id,
@@ -152,17 +175,24 @@ def _trial(
         sensors=end.sensors,
         outputs=end.outputs,
     )
-    return _second_opinion(bench, folder, case, trial, store)
+
+
+def _to_pull(case: CaseJob, trial: Trial) -> list[tuple[CheckJob, Numerics]]:
+    """Outputs whose tensor the runner was to keep for the host."""
+    failed = trial.verdict in (Verdict.MISMATCH, Verdict.NONDETERMINISTIC)
+    outputs = {o.buffer: o for o in trial.outputs}
+    wanted = [c for c in case.checks if (failed or c.keep == "always") and c.buffer in outputs]
+    return [(c, outputs[c.buffer]) for c in wanted]
 
 
 def _second_opinion(bench: Bench, folder: str, case: CaseJob, trial: Trial, store: BlobStore) -> Trial:
-    """Pull what the runner kept, compare it on the host, and keep it in the blob store."""
-    outputs = {o.buffer: o for o in trial.outputs}
+    """Pull what the runner kept, compare it on the host, and keep it in the blob store.
+
+    A tensor that the device could not keep leaves the verdict as it is, without a second opinion.
+    """
     tensors: dict[str, str] = {}
-    for check in case.checks:
-        numerics = outputs.get(check.buffer)
-        failed = trial.verdict in (Verdict.MISMATCH, Verdict.NONDETERMINISTIC)
-        if numerics is None or not (failed or check.keep == "always"):
+    for check, numerics in _to_pull(case, trial):
+        if numerics.keep_error:
             continue
         path = f"{folder}/tensors/{case.case_id}.{check.buffer}.bin"
         tensor = bench.device.pull(path, timeout_s=PUSH_TIMEOUT_S)
@@ -202,9 +232,13 @@ def _infra(bench: Bench, run_id: str, case: CaseJob, reason: str, clocked: _Cloc
     )
 
 
-def _clean_up(bench: Bench, folder: str) -> None:
+def _clean_up(bench: Bench, refused: Iterable[str]) -> None:
+    """Remove the job folder, those that killed workers left behind, and blobs that the runner refused as
+    damaged (a phone that died while it wrote): the next attempt pushes them again."""
+    workdir = bench.device.workdir
     try:
-        bench.device.remove(folder, timeout_s=CALL_TIMEOUT_S)
+        for path in (f"{workdir}/jobs", *(f"{workdir}/blobs/{digest}" for digest in refused)):
+            bench.device.remove(path, timeout_s=CALL_TIMEOUT_S)
     except InfraError:
         # The phone is gone or full: its trials say so already, and the next batch uses another folder.
         return

@@ -57,6 +57,8 @@ class Numerics:
     differs: Difference | None = None
     first_bad: Element | None = None
     worst: Element | None = None
+    keep_error: str = ""
+    """Why the device could not keep the tensor that the job asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Timing:
     gpu_timer: GpuTimer
     slope_ns: int = 0
     slope_n: int = 0
+    reused: int = 0
+    """Shaders that an earlier case of the same process had compiled already; their compile_ns is 0."""
 
     @property
     def samples_ns(self) -> list[int]:

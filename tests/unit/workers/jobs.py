@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.job import Batch, BufferJob, CaseJob, CheckJob, PassJob
 from orchestrator.domain.kernel import DType
 from orchestrator.storage.blobs import BlobStore
+from workers.session import SAMPLE_ONE_IN
 
 REFERENCE = (1.0, -2.0, 0.5, 0.0)
+WRONG = (1.0, -2.0, 0.75, 0.0)
 SHADER = b"#version 310 es\nvoid main() {}\n"
 
 
@@ -59,3 +62,17 @@ class Stock:
 
 def reference_bytes(values: Sequence[float]) -> bytes:
     return np.asarray(values, dtype="<f8").tobytes()
+
+
+def unsampled(number: int) -> str:
+    """A case id whose passing tensor is not drawn for the sample of run-1."""
+    return _ids(drawn=False)[number]
+
+
+def sampled() -> str:
+    return _ids(drawn=True)[0]
+
+
+def _ids(*, drawn: bool) -> list[str]:
+    ids = [f"case-{n}" for n in range(200)]
+    return [i for i in ids if (int(sha256_hex(f"run-1/{i}".encode())[:2], 16) % SAMPLE_ONE_IN == 0) == drawn]
