@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.analysis.compare import Comparison
 from orchestrator.analysis.compare import compare as compare_results
 from orchestrator.cli.finish import finish_run
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, result
 from orchestrator.domain.settings import Settings
-from orchestrator.domain.wire import adapter
+from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import RunFolder, find_run, load_results
-from reports.terminal import comparison_table
+from reports.build import build_report
+from reports.terminal import changes_table
 
 RunArgument = Annotated[str, typer.Argument(help="Run id, 'latest', or a run's folder.")]
 MaxSlowdown = Annotated[
@@ -32,13 +32,14 @@ def compare(
     Example: tilefarm compare 20261130T010000Z-smoke-1a2b latest --max-slowdown 1.10
     """
     out = Settings().out
-    comparison = compare_results(load_results(find_run(out, before)), load_results(find_run(out, after)))
+    results, previous = (load_results(find_run(out, name)) for name in (after, before))
+    model = build_report(results, previous, datetime.now(UTC).date(), max_slowdown=max_slowdown)
+    comparison = compare_results(previous, results)
     slow = comparison.slowdowns(max_slowdown) if max_slowdown is not None else ()
     if as_json:
-        text = adapter(Comparison).dump_json(comparison)
-        print_json({"comparison": json.loads(text), "slower": len(slow)})
+        print_json({"comparison": json.loads(to_json(comparison)), "slower": len(slow)})
     else:
-        result.print(comparison_table(comparison))
+        result.print(changes_table(model))
     raise typer.Exit(1 if slow else 0)
 
 

@@ -9,8 +9,8 @@ from rich.console import Console
 news = Console(stderr=True, highlight=False)
 """Progress and warnings; never part of the result."""
 
-result = Console(highlight=False)
-"""The command's answer for people."""
+result = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+"""The command's answer for people; in a log, which has no width of its own, wide enough for every table."""
 
 
 def print_json(document: Mapping[str, object]) -> None:

@@ -1,8 +1,8 @@
 """Selection expressions over cases: ``attention_flash and precision=fp16_storage and not seq>=512``.
 
 A bare word selects by kernel name (``*`` and ``?`` allowed) or by input distribution. A test names an axis, a
-workload parameter, or one of ``kernel op inputs seed``. A test on a name that a case lacks is false, ``!=``
-included. Used by ``-k``, by ``when`` of excludes and expectations, and by whoever reads results.
+workload parameter, or one of ``kernel op inputs seed case``, the last a case id. A test on a name that a
+case lacks is false, ``!=`` included. Used by ``-k``, by ``when`` of excludes and expectations, and by whoever reads results.
 """
 
 import operator
@@ -31,7 +31,7 @@ from orchestrator.planning.suggest import did_you_mean, shown
 
 Predicate = Callable[[Case], bool]
 
-_BUILT_IN = ("kernel", "op", "inputs", "seed")
+_BUILT_IN = ("kernel", "op", "inputs", "seed", "case")
 _ORDER: dict[Operator, Callable[[int, int], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -138,6 +138,8 @@ def _reader(name: str) -> Callable[[Case], AxisValue | None]:
             return lambda case: case.inputs
         case "seed":
             return lambda case: case.seed
+        case "case":
+            return lambda case: case.case_id
         case _:
 
             def read(case: Case) -> AxisValue | None:
@@ -260,7 +262,7 @@ def _value_faults(name: Text, values: tuple[Text, ...], known: Vocabulary) -> It
         return
     texts = [axis_text(v) for v in _values(name.text, known)]
     for value in values:
-        if name.text in known.integers and _integer(value.text) is not None:
+        if name.text == "case" or (name.text in known.integers and _integer(value.text) is not None):
             continue
         if any(fnmatchcase(t, value.text) if _is_glob(value.text) else t == value.text for t in texts):
             continue

@@ -1,0 +1,130 @@
+"""The main job on this machine's own GPU: matrix in, report out, exit codes, comparison, resume."""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from orchestrator.domain.verdict import Verdict
+from tests.farm import Farm
+
+MATRIX = """
+version: 1
+suites:
+  smoke:
+    repeats: 2
+    blocks:
+      - kernel: attention_flash
+        workloads: [{seq: 40, head_dim: 16, heads: 2, causal: [false, true]}]
+        axes: {precision: [fp32, fp16_storage], tile: [8x8, 16x16], vector: 4}
+      - kernel: attention_naive
+        workloads: [{seq: 40, head_dim: 16, heads: 2, causal: [false, true]}]
+        axes: {precision: [fp32, fp16_storage], tile: 8x8, vector: 4}
+"""
+
+
+def small_matrix(folder: Path, text: str = MATRIX) -> str:
+    path = folder / "matrix.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_run_checks_every_case_and_writes_everything(farm: Farm) -> None:
+    matrix = small_matrix(farm.folder)
+    done = farm.run("run", "--matrix", matrix, "--device", "local")
+    results = farm.latest()
+    assert len(results.trials) == 12
+    assert {t.verdict for t in results.trials} == {Verdict.PASS}
+    for trial in results.trials:
+        assert trial.timing is not None
+        assert len(trial.timing.wall_ns) == 2
+        assert trial.outputs[0].count == 40 * 16 * 2
+        assert trial.outputs[0].max_abs > 0
+    assert results.run.finished_at
+    latest = farm.out / "latest"
+    assert latest.is_symlink()
+    names = {p.name for p in latest.iterdir()}
+    assert {"results.json", "index.html", "junit.xml"} <= names
+    assert any(n.startswith("soc-") and n.endswith(".html") for n in names)
+    assert "index.html" in done.stdout
+    suites = ET.parse(latest / "junit.xml").getroot()
+    assert sum(1 for _ in suites.iter("testcase")) == 12
+
+    second = farm.json("run", "--matrix", matrix, "--device", "local")
+    assert second["exit_code"] == 0
+    again = farm.latest()
+    assert again.previous_run == results.run.run_id
+    assert {t.outputs[0].hash for t in again.trials} == {t.outputs[0].hash for t in results.trials}
+    assert results.run.run_id in (farm.out / "latest" / "index.html").read_text()
+
+    document = farm.json("compare", results.run.run_id, "latest")
+    assert len(document["comparison"]["changes"]) == 12
+
+
+def test_results_json_is_strict_json(farm: Farm) -> None:
+    farm.run("run", "--matrix", small_matrix(farm.folder), "--device", "local", "-k", "causal=true")
+
+    def refuse(literal: str) -> float:
+        raise AssertionError(literal)
+
+    text = (farm.out / "latest" / "results.json").read_text()
+    assert json.loads(text, parse_constant=refuse)["format"] == 1
+
+
+def test_selection_set_and_case(farm: Farm) -> None:
+    matrix = small_matrix(farm.folder)
+    words = ("--matrix", matrix, "--device", "local")
+    plan = farm.json("plan", *words, "-k", "attention_flash and precision=fp32", "--set", "tile=16x16")
+    (device,) = plan["devices"]
+    assert len(device["cases"]) == 2
+    assert all("tile=16x16" in c["label"] for c in device["cases"])
+    case_id = device["cases"][0]["case_id"]
+    farm.run("run", *words, "--case", case_id)
+    assert [t.case_id for t in farm.latest().trials] == [case_id]
+
+
+def test_matrix_errors_come_all_at_once_with_lines_and_exit_code_2(farm: Farm) -> None:
+    bad = MATRIX.replace("tile: [8x8, 16x16]", "tyle: 8x8").replace(
+        "kernel: attention_naive", "kernel: atention"
+    )
+    done = farm.run("run", "--matrix", small_matrix(farm.folder, bad), "--device", "local", expect=2)
+    assert "matrix.yaml:9:" in done.stderr
+    assert 'Did you mean "tile"?' in done.stderr
+    assert "matrix.yaml:10:" in done.stderr
+    assert not farm.out.exists()
+
+
+def test_unknown_device_is_missing_and_exit_code_3(farm: Farm) -> None:
+    matrix = small_matrix(farm.folder)
+    farm.environment["ANDROID_ADB_SERVER_PORT"] = "1"
+    done = farm.run("run", "--matrix", matrix, "--device", "local", "--device", "no-such-phone", expect=3)
+    assert "no-such-phone" in done.stderr
+    assert [m.device_id for m in farm.latest().missing] == ["no-such-phone"]
+    assert "no-such-phone" in (farm.out / "latest" / "index.html").read_text()
+
+
+def test_a_wrong_kernel_is_exit_code_1_and_named_in_the_report(farm: Farm) -> None:
+    broken = farm.folder / "kernels" / "attention_broken"
+    broken.mkdir(parents=True)
+    original = Path("kernels/attention_flash")
+    for file in original.iterdir():
+        if file.is_file():
+            (broken / file.name).write_text(file.read_text().replace("attention_flash", "attention_broken"))
+    shared = farm.folder / "kernels" / "_shared"
+    shared.mkdir()
+    for file in Path("kernels/_shared").iterdir():
+        (shared / file.name).write_text(file.read_text())
+    template = broken / "flash.comp.j2"
+    text = template.read_text()
+    assert "* inverse" in text
+    template.write_text(text.replace("* inverse", "* 0.5"))
+    matrix = small_matrix(farm.folder, MATRIX.replace("attention_flash", "attention_broken"))
+    words = ("--matrix", matrix, "--kernels", str(farm.folder / "kernels"), "--device", "local")
+    farm.run("run", *words, expect=1)
+    results = farm.latest()
+    wrong = [t for t in results.trials if t.verdict is Verdict.MISMATCH]
+    assert wrong
+    assert {results.cases[t.case_id].case.kernel for t in wrong} == {"attention_broken"}
+    assert all(t.recheck == "agreed" and t.tensors for t in wrong)
+    page = next((farm.out / "latest").glob("soc-*.html")).read_text()
+    assert wrong[0].case_id in page
+    assert "mismatch" in page
