@@ -1,0 +1,221 @@
+"""What a person sees: no script, no network, both themes, narrow screens, the keyboard."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
+
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text("utf-8")
+PAGES = ["index.html", "soc-llvmpipe.html", "soc-SM8650.html"]
+Scheme = Literal["light", "dark"]
+
+
+@dataclass
+class Visit:
+    """A page and everything it did that it should not."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list[str])
+
+    def watch(self) -> None:
+        def on_console(message: ConsoleMessage) -> None:
+            self.complaints.append(f"console {message.type}: {message.text}")
+
+        def on_dialog(dialog: Dialog) -> None:
+            self.complaints.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+        def on_request(request: Request) -> None:
+            if not (request.is_navigation_request() and request.url.startswith("file:")):
+                self.complaints.append(f"request: {request.url}")
+
+        def on_error(error: object) -> None:
+            self.complaints.append(f"error: {error}")
+
+        self.page.on("console", on_console)
+        self.page.on("dialog", on_dialog)
+        self.page.on("request", on_request)
+        self.page.on("pageerror", on_error)
+
+
+@dataclass
+class Reader:
+    browser: Browser
+    opened: list[Visit] = field(default_factory=list[Visit])
+
+    def open(self, path: Path, *, width: int = 1280, scheme: Scheme = "light", script: bool = True) -> Page:
+        context = self.browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script
+        )
+        visit = Visit(context.new_page())
+        visit.watch()
+        self.opened.append(visit)
+        visit.page.goto(path.as_uri())
+        return visit.page
+
+
+@pytest.fixture
+def reader(browser: Browser) -> Iterator[Reader]:
+    """Opens pages; at the end none of them may have complained, asked for anything or run anything."""
+    made = Reader(browser)
+    yield made
+    for visit in made.opened:
+        visit.page.context.close()
+    assert [c for v in made.opened for c in v.complaints] == []
+
+
+def _pages(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.html"))
+
+
+def test_pages_open_without_network_or_complaint(reader: Reader, report: Path) -> None:
+    assert [p.name for p in _pages(report)] == sorted(PAGES)
+    for path in _pages(report):
+        page = reader.open(path)
+        assert page.title()
+        page.wait_for_load_state("networkidle")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", PAGES)
+def test_verdict_is_what_one_sees_first(reader: Reader, report: Path, name: str, width: int) -> None:
+    page = reader.open(report / name, width=width)
+    verdict = page.locator("h1").bounding_box()
+    counts = page.locator("dl.counts").bounding_box()
+    assert verdict is not None
+    assert counts is not None
+    assert verdict["y"] + verdict["height"] < counts["y"] < 450
+    tops = page.locator("h2, table, article").evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect().top)"
+    )
+    assert counts["y"] < min(tops)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("script", [True, False])
+def test_no_page_is_wider_than_the_window(
+    reader: Reader, report: Path, hostile_report: Path, width: int, script: bool
+) -> None:
+    for path in [*_pages(report), *_pages(hostile_report)]:
+        page = reader.open(path, width=width, script=script)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
+
+
+def test_everything_is_there_without_javascript(reader: Reader, report: Path) -> None:
+    for path in _pages(report):
+        texts = [reader.open(path, script=script).locator("body").inner_text() for script in (True, False)]
+        assert texts[0] == texts[1]
+    page = reader.open(report / "soc-llvmpipe.html", script=False)
+    log = page.locator("article details").first
+    assert not log.locator("pre").is_visible()
+    log.locator("summary").click()
+    assert "undeclared" in log.locator("pre").inner_text()
+    page.locator("dl.counts a").first.click()
+    assert page.url.endswith("#failures")
+    page.get_by_role("link", name="All SoCs").click()
+    page.get_by_role("link", name="SM8650").first.click()
+    assert page.url.endswith("soc-SM8650.html")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_themes_differ_and_both_are_readable(reader: Reader, report: Path, name: str) -> None:
+    backgrounds: set[str] = set()
+    for scheme in ("light", "dark"):
+        page = reader.open(report / name, scheme=scheme)
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        found: list[tuple[float, str, str, str]] = page.evaluate(CONTRAST)
+        assert len(found) > 100
+        weak = [f"{ratio:.2f} {rest}" for ratio, *rest in found if ratio < 4.5]
+        assert weak == [], scheme
+    assert len(backgrounds) == 2
+
+
+def test_keyboard_reaches_tables_logs_and_commands(reader: Reader, report: Path) -> None:
+    page = reader.open(report / "soc-llvmpipe.html")
+    seen: set[str] = set()
+    selected = ""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        focus: dict[str, str] = page.evaluate(
+            """() => { const e = document.activeElement, s = getComputedStyle(e);
+            return {tag: e.tagName, role: e.getAttribute("role") || "", outline: s.outlineStyle,
+            selected: e.value === undefined ? "" : e.value.slice(e.selectionStart, e.selectionEnd)} }"""
+        )
+        if focus["tag"] == "BODY":
+            break
+        assert focus["outline"] == "solid", focus
+        seen.add(f"{focus['tag']} {focus['role']}".strip())
+        selected = focus["selected"] or selected
+    assert {"A", "DIV region", "SUMMARY", "INPUT"} <= seen
+    assert selected.startswith("tilefarm run --suite smoke --case ")
+
+
+def test_wide_tables_scroll_inside_their_own_frame(reader: Reader, report: Path) -> None:
+    page = reader.open(report / "soc-llvmpipe.html", width=390)
+    frames = page.locator(".scroll").evaluate_all(
+        "all => all.map(e => [e.scrollWidth > e.clientWidth, e.tabIndex])"
+    )
+    assert any(wide for wide, _ in frames)
+    assert all(tab == 0 for _, tab in frames)
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_g4_07_hostile_names_are_shown_and_never_run(
+    reader: Reader, hostile_report: Path, script: bool
+) -> None:
+    for path in _pages(hostile_report):
+        page = reader.open(path, script=script)
+        text = page.locator("body").inner_text()
+        for literal in (
+            "<script>alert(1)</script>",
+            "</script><script>boom()</script>",
+            '<img src=x onerror="alert(2)">',
+            "\" onfocus=alert(3) autofocus x='",
+            "\\u001b[31mred",
+            "safe\\u202egnp.exe",
+            "{{ 7 * 7 }}",
+        ):
+            assert literal in text, literal
+        assert "\u202e" not in text
+        assert page.locator("script, img, iframe, object, embed, form").count() == 0
+        page.wait_for_load_state("networkidle")
+
+
+def test_inline_script_would_be_refused(browser: Browser, report: Path, tmp_path: Path) -> None:
+    """The policy is the second fence: a script that got into a page all the same does not run."""
+    html = (report / "index.html").read_text("utf-8")
+    spoiled = tmp_path / "spoiled.html"
+    spoiled.write_text(html.replace("<main>", "<main><script>document.title = 'owned'</script>"), "utf-8")
+    page = browser.new_page()
+    refused: list[str] = []
+
+    def on_console(message: ConsoleMessage) -> None:
+        refused.append(message.text)
+
+    page.on("console", on_console)
+    page.goto(spoiled.as_uri())
+    assert page.title() != "owned"
+    assert any("Content Security Policy" in text for text in refused)
+    page.close()
+
+
+def test_print_shows_what_is_folded(reader: Reader, report: Path) -> None:
+    page = reader.open(report / "soc-SM8650.html")
+    listing = page.locator("details li").first
+    assert not listing.is_visible()
+    page.emulate_media(media="print")
+    assert listing.is_visible()
+    assert not page.locator("nav.jump").is_visible()
+
+
+def test_pictures_for_people(reader: Reader, report: Path, tmp_path: Path) -> None:
+    for name in PAGES:
+        for scheme in ("light", "dark"):
+            for width in (1280, 390):
+                path = tmp_path / f"{name.removesuffix('.html')}-{scheme}-{width}.png"
+                reader.open(report / name, width=width, scheme=scheme).screenshot(path=path, full_page=True)
+                assert path.stat().st_size > 50_000
