@@ -1,8 +1,9 @@
 """Selection expressions over cases: ``attention_flash and precision=fp16_storage and not seq>=512``.
 
 A bare word selects by kernel name (``*`` and ``?`` allowed) or by input distribution. A test names an axis, a
-workload parameter, or one of ``kernel op inputs seed case``, the last a case id. A test on a name that a
-case lacks is false, ``!=`` included. Used by ``-k``, by ``when`` of excludes and expectations, and by whoever reads results.
+workload parameter, or one of ``kernel op inputs seed case``, the last a case id. A test on a name that a case
+lacks is false, ``!=`` included. Used by ``-k``, by ``when`` of excludes and expectations, and by whoever
+reads results.
 """
 
 import operator

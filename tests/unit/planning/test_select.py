@@ -66,6 +66,11 @@ def test_what_an_expression_selects(text: str, expected: bool):
     assert compile_selection(text, KNOWN)(case()) is expected
 
 
+def test_a_case_id_selects_that_case():
+    assert compile_selection(f"case={case().case_id}", KNOWN)(case()) is True
+    assert compile_selection(f"case={case().case_id}", KNOWN)(case(vector=1)) is False
+
+
 def test_one_and_true_are_different_values():
     assert compile_selection("vector=1")(case(vector=True)) is False
     assert compile_selection("vector=true")(case(vector=1)) is False

@@ -1,0 +1,142 @@
+"""matrix.yaml and docs/matrix.md as shipped, against the shipped kernels."""
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orchestrator.domain.kernel import Kernel
+from orchestrator.domain.verdict import Verdict
+from orchestrator.planning.expression import SelectionError
+from orchestrator.planning.kernel_folder import load_kernels
+from orchestrator.planning.matrix import Matrix
+from orchestrator.planning.matrix_reader import load_matrix
+from orchestrator.planning.plan import Plan, build_plan
+from orchestrator.planning.select import Vocabulary, compile_selection
+from tests.unit.planning.toy import PHONE_LIMITS, device, profile, write
+
+ROOT = Path(__file__).parents[3]
+DAY = date(2026, 12, 1)
+LLVMPIPE_LIMITS = PHONE_LIMITS | {
+    "shared_bytes": 32_768,
+    "invocations": 1_024,
+    "group_x": 1_024,
+    "group_y": 1_024,
+    "group_z": 1_024,
+    "storage_bindings": 32,
+}
+
+
+@pytest.fixture(scope="module")
+def kernels() -> dict[str, Kernel]:
+    return {name: loaded.kernel for name, loaded in load_kernels(ROOT / "kernels").items()}
+
+
+@pytest.fixture(scope="module")
+def matrix(kernels: dict[str, Kernel]) -> Matrix:
+    return load_matrix(ROOT / "matrix.yaml", kernels, DAY)
+
+
+def smoke(matrix: Matrix, kernels: dict[str, Kernel]) -> Plan:
+    laptop = device("laptop", profile(limits=LLVMPIPE_LIMITS))
+    phone = device("phone", profile(), soc="SM8650", transport="adb")
+    return build_plan(matrix, "smoke", kernels, [laptop, phone])
+
+
+def test_no_point_of_a_suite_is_invalid(matrix: Matrix, kernels: dict[str, Kernel]):
+    for suite in matrix.suites:
+        plan = build_plan(matrix, suite, kernels, [device("d", profile(limits={}))])
+        assert plan.trials == len(plan.cases) > 0
+        assert plan.pruned == []
+
+
+def test_smoke_is_small_and_runs_whole_on_a_laptop(matrix: Matrix, kernels: dict[str, Kernel]):
+    plan = smoke(matrix, kernels)
+    laptop, _ = plan.devices
+    assert len(laptop.cases) == len(plan.cases) <= 110
+    assert plan.warnings == []
+    assert {c.kernel for c in plan.cases.values()} == set(kernels)
+
+
+def test_smoke_runs_every_named_input_of_every_kernel_s_op(matrix: Matrix, kernels: dict[str, Kernel]):
+    wanted = {name for kernel in kernels.values() for name in kernel.distributions}
+    assert {c.inputs for c in smoke(matrix, kernels).cases.values()} == wanted
+
+
+def test_a_small_phone_drops_a_tile_in_fp32_that_it_runs_in_half_the_memory(
+    matrix: Matrix, kernels: dict[str, Kernel]
+):
+    plan = smoke(matrix, kernels)
+    _, phone = plan.devices
+    selected = compile_selection("attention_flash and head_dim=128 and tile=64x32")
+    ran = [c.case.axes["precision"] for c in phone.cases if selected(c.case)]
+    reasons = {
+        str(plan.cases[p.case_id].axes["precision"]): p.reasons
+        for p in plan.pruned
+        if p.device_id == "phone" and selected(plan.cases[p.case_id])
+    }
+    assert ran == ["fp16_storage"]
+    assert reasons == {"fp32": ["shared_bytes 32768 > 16384"]}
+
+
+def test_every_workload_of_the_small_phone_keeps_its_baseline(matrix: Matrix, kernels: dict[str, Kernel]):
+    """Speed-ups refer to attention_naive: the main workload keeps one on 128 invocations."""
+    _, phone = smoke(matrix, kernels).devices
+    baseline = compile_selection("attention_naive and seq=512 and precision=fp32")
+    assert any(baseline(c.case) for c in phone.cases)
+
+
+def test_the_loop_limit_case_is_expected_to_fail_on_llvmpipe_whatever_the_soc(
+    matrix: Matrix, kernels: dict[str, Kernel]
+):
+    (expectation,) = [e for e in matrix.expectations if e.verdict is Verdict.MISMATCH]
+    covered = compile_selection(expectation.when)
+    labels = [c.label for c in smoke(matrix, kernels).cases.values() if covered(c)]
+    assert len(labels) == 1
+    assert "vector=1" in labels[0]
+    for soc in ("llvmpipe", "SM8650"):
+        assert expectation.covers_device(soc, "llvmpipe (LLVM 15.0.6, 256 bits) OpenGL ES 3.2 Mesa 22.3.6")
+        assert not expectation.covers_device(soc, "Adreno (TM) 750 OpenGL ES 3.2")
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    limits=st.fixed_dictionaries(
+        {
+            "shared_bytes": st.sampled_from((16_384, 32_768, 49_152)),
+            "invocations": st.sampled_from((128, 256, 512, 1_024)),
+            "group_x": st.sampled_from((128, 1_024)),
+            "storage_bytes": st.sampled_from((1 << 27, 1 << 31)),
+            "storage_bindings": st.sampled_from((4, 8)),
+        }
+    ),
+    half=st.booleans(),
+)
+def test_all_suites_plan_on_any_device(
+    matrix: Matrix, kernels: dict[str, Kernel], limits: dict[str, int], half: bool
+):
+    target = device("d", profile(limits=limits, features={"pack_half": half}))
+    for suite in matrix.suites:
+        plan = build_plan(matrix, suite, kernels, [target])
+        assert plan.trials + len(plan.pruned) == len(plan.cases)
+        assert all(p.reasons for p in plan.pruned)
+
+
+def test_the_documented_example_loads(tmp_path: Path, kernels: dict[str, Kernel]):
+    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/matrix.md").read_text(), re.DOTALL)
+    matrix = load_matrix(write(tmp_path, example), kernels, DAY)
+    plan = build_plan(matrix, "tiles", kernels, [device("d", profile(limits=LLVMPIPE_LIMITS))])
+    flash = compile_selection("attention_flash")
+    shapes = 2 * 2 + 2
+    assert sum(flash(c) for c in plan.cases.values()) == shapes * 2 * 3 * 2 * 2 - plan.excluded[0].count
+    assert plan.excluded[0].count == 8
+    assert (matrix.warnings, plan.suite.budget_s) == ((), 180.0)
+
+
+def test_the_documented_error_of_a_selection_is_the_real_one(kernels: dict[str, Kernel]):
+    with pytest.raises(SelectionError) as caught:
+        compile_selection("attention_flash and precison=fp32", Vocabulary.of(kernels.values()))
+    assert f"```\n{caught.value}\n```" in (ROOT / "docs/matrix.md").read_text()
