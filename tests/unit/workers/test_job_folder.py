@@ -1,0 +1,75 @@
+"""job.txt as docs/wire-formats.md has it, word for word."""
+
+import re
+from pathlib import Path
+
+from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
+from orchestrator.domain.wire import from_json, to_json
+from workers.job_folder import job_text
+
+CASE = CaseJob(
+    case_id="case-a",
+    attempt=3,
+    label="attention_flash[tile=8x8] seq=8 inputs=normal",
+    api="gles",
+    code_hash="c0de",
+    buffers=[
+        BufferJob("q", "in", "f16", 64, "a" * 64),
+        BufferJob("s", "scratch", "u32", 16),
+        BufferJob("o", "inout", "f32", 64, "b" * 64),
+    ],
+    passes=[PassJob("c" * 64, (4, 2, 1), 4096, ("q", "s", "o")), PassJob("d" * 64, (1, 1, 1), 0, ("o",))],
+    checks=[CheckJob("o", "e" * 64, 1e-6, 0.0, 2.5e-10, "always")],
+    deadline_ms=20_000,
+    warmup=1,
+    repeats=10,
+    replays=2,
+)
+
+TEXT = f"""\
+tilefarm-job 1
+run run-1
+blobs /data/local/tmp/tilefarm/blobs
+heartbeat_ms 1000
+case case-a
+api gles
+deadline_ms 20000
+warmup 1
+repeats 10
+replays 2
+buffer q in f16 64 {"a" * 64}
+buffer s scratch u32 16
+buffer o inout f32 64 {"b" * 64}
+pass {"c" * 64} 4 2 1 4096 q,s,o
+pass {"d" * 64} 1 1 1 0 o
+check o {"e" * 64} 1e-06 0.0 2.5e-10
+keep o always
+endcase
+end 1
+"""
+
+
+def test_the_text_of_a_job() -> None:
+    assert job_text("run-1", [CASE], "/data/local/tmp/tilefarm/blobs") == TEXT
+
+
+def test_no_case_is_a_whole_file_too() -> None:
+    assert job_text("run-1", [], "blobs").splitlines()[-1] == "end 0"
+
+
+def test_every_statement_is_documented() -> None:
+    """A word that the documentation lacks is a word that the runner refuses."""
+    page = Path(__file__).parents[3].joinpath("docs", "wire-formats.md").read_text(encoding="utf-8")
+    block = page.split("```")[1]
+    documented = {line.split(" ")[0] for line in block.splitlines() if line}
+    assert {line.split(" ")[0] for line in TEXT.splitlines()} == documented
+
+
+def test_tolerances_keep_every_digit() -> None:
+    """What the kernel computed is what the runner compares with, after a way through JSON as well."""
+    odd = 1.2345678901234567e-7
+    made = CaseJob("c", 1, "l", "gles", "h", [], [], [CheckJob("o", "e" * 64, odd, odd, odd)])
+    case = from_json(CaseJob, to_json(made), "test")
+    line = next(x for x in job_text("r", [case], "b").splitlines() if x.startswith("check"))
+    assert [float(w) for w in line.split(" ")[3:]] == [odd] * 3
+    assert re.fullmatch(r"[ -~]+", line)
