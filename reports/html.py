@@ -55,6 +55,7 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "outcomes": Outcome,
         "provisional": PROVISIONAL,
         "bar": numbers.bar,
+        "fact": numbers.fact,
         "decimals_for": numbers.decimals_for,
         "heat_step": numbers.heat_step,
         "heat_steps": numbers.HEAT_STEPS,

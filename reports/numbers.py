@@ -96,6 +96,15 @@ def position(coordinates: Sequence[int] | None, index: int | None = None) -> str
     return DASH if index is None else f"#{index}"
 
 
+def fact(name: str, value: str) -> tuple[str, str]:
+    """A health reading with the unit of its name: ``battery_temp_mc 33400`` → ``battery temp``, ``33.4 °C``."""
+    for suffix, scale, unit in (("_mc", 1e-3, "°C"), ("_percent", 1.0, "%")):
+        digits = value.removeprefix("-")
+        if name.endswith(suffix) and digits.isascii() and digits.isdecimal():
+            return name.removesuffix(suffix).replace("_", " "), f"{int(value) * scale:g} {unit}"
+    return name.replace("_", " "), value
+
+
 def bar(stats: TimingStats, low_ns: float, high_ns: float, width: int = 90) -> tuple[float, ...]:
     """Positions of min, q1, median, q3 and max on a logarithmic scale from ``low_ns`` to ``high_ns``."""
     span = math.log(high_ns / low_ns) if 0 < low_ns < high_ns else 0.0

@@ -21,7 +21,7 @@ from orchestrator.domain.verdict import Verdict
 TODAY = date(2026, 12, 1)
 RUN_ID = "20261201-010000-a1b2"
 PREVIOUS_RUN_ID = "20261130-010000-c3d4"
-DRIVER = "llvmpipe (LLVM 15.0.6, 256 bits) OpenGL ES 3.2 Mesa 22.3.6"
+DRIVER = "llvmpipe (LLVM 15.0.6, 256 bits); OpenGL ES 3.2 Mesa 22.3.6"
 
 
 def case(

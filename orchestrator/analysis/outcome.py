@@ -71,9 +71,12 @@ class Judgement:
 
 
 def device_driver(device: DeviceRecord, api: str) -> str:
-    """Renderer and version that the device was probed with; empty for an API it was not probed for."""
+    """Renderer and version that the device was probed with, as trials name them (``renderer; version``).
+
+    Empty for an API that it was not probed for.
+    """
     profile = device.profile(api)
-    return "" if profile is None else f"{profile.renderer} {profile.version}".strip()
+    return "" if profile is None else f"{profile.renderer}; {profile.version}"
 
 
 def trial_driver(trial: Trial, device: DeviceRecord, case: Case) -> str:

@@ -90,18 +90,22 @@ def test_lost_infrastructure_is_no_change_of_the_kernel() -> None:
 def test_g1_24_driver_change_opens_an_epoch() -> None:
     newer = device(version="OpenGL ES 3.2 Mesa 25.0.1")
     found = _compare(
-        _ran(10), _ran(20, driver="llvmpipe (LLVM 15.0.6, 256 bits) OpenGL ES 3.2 Mesa 25.0.1"), None, newer
+        _ran(10), _ran(20, driver="llvmpipe (LLVM 15.0.6, 256 bits); OpenGL ES 3.2 Mesa 25.0.1"), None, newer
     )
     assert [(e.what, e.before, e.after) for e in found.epochs] == [
         (
             "gles driver",
-            "llvmpipe (LLVM 15.0.6, 256 bits) OpenGL ES 3.2 Mesa 22.3.6",
-            "llvmpipe (LLVM 15.0.6, 256 bits) OpenGL ES 3.2 Mesa 25.0.1",
+            "llvmpipe (LLVM 15.0.6, 256 bits); OpenGL ES 3.2 Mesa 22.3.6",
+            "llvmpipe (LLVM 15.0.6, 256 bits); OpenGL ES 3.2 Mesa 25.0.1",
         )
     ]
     assert found.changes[0].new_epoch
     assert found.changes[0].cause == "epoch"
     assert found.slowdowns(1.10) == ()
+
+
+def test_a_trial_that_died_before_naming_its_driver_opens_no_epoch() -> None:
+    assert not _change(_ran(), trial(POINT, "local-1", Verdict.CRASHED, driver="")).new_epoch
 
 
 def test_g1_24_another_driver_library_os_build_or_limit_opens_an_epoch() -> None:

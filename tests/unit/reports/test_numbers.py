@@ -73,6 +73,20 @@ def test_position_falls_back_to_the_flat_index() -> None:
     assert numbers.position(None) == "–"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("battery_temp_mc", "33400", ("battery temp", "33.4 °C")),
+        ("battery_temp_mc", "-1500", ("battery temp", "-1.5 °C")),
+        ("battery_percent", "41", ("battery", "41 %")),
+        ("battery_temp_mc", "unknown", ("battery temp mc", "unknown")),
+        ("wakefulness", "dozing", ("wakefulness", "dozing")),
+    ],
+)
+def test_health_readings_have_units(name: str, value: str, shown: tuple[str, str]) -> None:
+    assert numbers.fact(name, value) == shown
+
+
 def _stats(ms: float) -> TimingStats:
     stats = timing_stats(timing(round(ms * 1e6)))
     assert stats is not None
