@@ -1,0 +1,36 @@
+"""docs/report.md names the numbers that the code uses."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.analysis.compare import MOVED_FLOOR
+from orchestrator.analysis.hints import NOISE_FLOOR
+from orchestrator.analysis.outcome import Outcome
+from orchestrator.analysis.stats import NOISY_SPREAD
+from reports.findings import INLINE_LOG, MAX_DETAILED
+from reports.numbers import HEAT_STEPS
+from reports.text import MAX_TEXT
+
+TEXT = " ".join((Path(__file__).parents[3] / "docs" / "report.md").read_text("utf-8").split())
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        f"Above {NOISY_SPREAD:.0%} it is marked *noisy*".replace("%", " %"),
+        f"a ratio beyond both spreads and {MOVED_FLOOR:.0%}".replace("%", " %"),
+        f"(at least {NOISE_FLOOR:.0%})".replace("%", " %"),
+        "(≤ " + ", ".join(str(s) for s in HEAT_STEPS) + ", above)",
+        f"one text is cut after {MAX_TEXT:,} characters",
+        f"shown up to {INLINE_LOG:,} characters",
+        f"{MAX_DETAILED} findings of a kind and device",
+    ],
+)
+def test_constants(phrase: str) -> None:
+    assert phrase in TEXT
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_every_outcome_is_explained(outcome: Outcome) -> None:
+    assert f"| {outcome.value} |" in TEXT
