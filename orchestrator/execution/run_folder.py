@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from orchestrator.domain.errors import UsageError, WireError
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.names import Lane
-from orchestrator.domain.results import Missing, RunResults
+from orchestrator.domain.results import RESULTS_FORMAT, Missing, RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import from_json, to_json
@@ -31,6 +32,13 @@ class Manifest:
     """device_id → jobs in the order they are dispatched, attempt 1."""
     blob_store: str
     lane: Lane
+
+
+@dataclass(frozen=True, slots=True)
+class _Versioned:
+    """The one field that every format of results.json has."""
+
+    format: int
 
 
 def new_run_id(suite: str, now: datetime | None = None) -> str:
@@ -66,7 +74,8 @@ class RunFolder:
     def append(self, trials: Iterable[Trial]) -> None:
         """Add trials; on disk when this returns."""
         text = "".join(to_json(t) + "\n" for t in trials)
-        with (self.path / "trials.jsonl").open("ab") as file:
+        with (self.path / "trials.jsonl").open("a+b") as file:
+            _drop_torn_line(file)
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
@@ -141,8 +150,12 @@ def load_results(path: Path) -> RunResults:
     file = path / "results.json" if path.is_dir() else path
     if not file.is_file():
         raise UsageError(f"{file}: no such run; `ls out/runs` shows what there is")
+    text = file.read_bytes()
     try:
-        return from_json(RunResults, file.read_bytes(), str(file))
+        found = from_json(_Versioned, text, str(file)).format
+        if found != RESULTS_FORMAT:
+            raise UsageError(f"{file}: results of format {found}; this Tilefarm reads {RESULTS_FORMAT}")
+        return from_json(RunResults, text, str(file))
     except WireError as e:
         raise UsageError(str(e)) from e
 
@@ -150,7 +163,7 @@ def load_results(path: Path) -> RunResults:
 def find_run(out: Path, name: str) -> Path:
     """The folder of a run id, of ``latest``, or of a path."""
     for candidate in (out / "runs" / name, out / name, Path(name)):
-        if candidate.exists():
+        if any(p.is_file() for p in (candidate, candidate / "manifest.json", candidate / "results.json")):
             return candidate.resolve()
     known = sorted(p.name for p in (out / "runs").glob("*"))[-3:]
     newest = ", ".join(known) or "none"
@@ -185,12 +198,24 @@ def point_latest(out: Path, run_id: str) -> Path:
 def write_atomically(path: Path, text: str) -> None:
     """Write, sync, rename: readers see the old file or the new one, never half."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(name).replace(path)
-    path.chmod(0o644)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _drop_torn_line(file: BinaryIO) -> None:
+    """Cut off a last line that a crash left unfinished: the next one would be joined to it."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 1))
+    if size and file.read(1) != b"\n":
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
