@@ -80,7 +80,8 @@ def _execute(
     device = bench.device
     blobs_dir = f"{device.workdir}/blobs"
     _push_blobs(bench, blobs_dir, cases, store)
-    text = job_text(run_id, cases, blobs_dir)
+    # Relative to the job folder: a virtual phone's paths are not this host's.
+    text = job_text(run_id, cases, "../../blobs")
     device.push(text.encode("ascii"), f"{folder}/job.txt", timeout_s=PUSH_TIMEOUT_S)
     stream = ResultStream(f"{device.serial}: run {folder.rsplit('/', 1)[-1]}", run_id)
 
