@@ -8,7 +8,7 @@ its key. Trials that ended in ``infra`` are tried again, a bounded number of tim
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -17,7 +17,6 @@ from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import Lane
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.execution.broker import Broker
 from orchestrator.execution.run_folder import RunFolder
 
 POLL_MS = 500
@@ -36,6 +35,16 @@ class Watcher(Protocol):
     def lost(self, device_id: str, cases: int, why: str) -> None: ...
 
     def tick(self) -> None: ...
+
+
+class Farm(Protocol):
+    """What the dispatcher needs of the broker (``broker.Broker``)."""
+
+    def registrations(self) -> Mapping[str, Registration]: ...
+
+    def send(self, batch: Batch, lane: Lane) -> None: ...
+
+    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Farm,
         folder: RunFolder,
         run_id: str,
         blob_store: str,
@@ -110,8 +119,9 @@ class Dispatcher:
         for entry_id, event in self._broker.events(self._run_id, after, POLL_MS):
             after = entry_id
             lane = self._lanes.get(event.device_id)
-            if lane is not None:
-                lane.last_news = self._now()
+            if lane is None:
+                continue  # no device of this run: nobody asked it
+            lane.last_news = self._now()
             if isinstance(event, Progress):
                 watcher.progress(event)
             elif event.key not in self._known:
@@ -125,11 +135,12 @@ class Dispatcher:
 
     def _settle(self, trial: Trial, watcher: Watcher) -> None:
         """A trial is on disk: strike it off, and try again what infrastructure kept from us."""
-        lane = self._lanes.get(trial.device_id)
-        job = lane.outstanding.pop(trial.key, None) if lane else None
+        lane = self._lanes[trial.device_id]
+        job = lane.outstanding.pop(trial.key, None)
+        self._lost.pop((trial.device_id, trial.case_id), None)  # given up, and it came after all
         self._tries[trial.device_id, trial.case_id] += 1
         tries = self._tries[trial.device_id, trial.case_id]
-        if lane and job and trial.verdict is Verdict.INFRA and tries < INFRA_ATTEMPTS:
+        if job and trial.verdict is Verdict.INFRA and tries < INFRA_ATTEMPTS:
             again = replace(job, attempt=job.attempt + 1)
             lane.outstanding[self._key(lane.device_id, again)] = again
             self._send(lane, [again])

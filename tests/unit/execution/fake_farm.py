@@ -1,0 +1,119 @@
+"""A farm in memory: workers that obey a script, a clock that moves only when somebody waits."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.domain.event import Progress, Registration
+from orchestrator.domain.job import Batch, CaseJob
+from orchestrator.domain.names import Lane
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from tests.results_fixture import device
+
+Verdicts = Callable[[CaseJob], Verdict | None]
+"""What a worker's trial of a job ends in; None: it is never heard of."""
+
+
+def passes(job: CaseJob) -> Verdict | None:
+    del job
+    return Verdict.PASS
+
+
+def silent(job: CaseJob) -> Verdict | None:
+    del job
+    return None
+
+
+@dataclass(slots=True)
+class FakeFarm:
+    """Implements :class:`orchestrator.execution.dispatch.Farm`."""
+
+    workers: dict[str, str] = field(default_factory=dict[str, str])
+    """Device → id of the worker that serves it now."""
+    verdicts: Verdicts = passes
+    at_poll: dict[int, Callable[[], None]] = field(default_factory=dict[int, Callable[[], None]])
+    """What happens just before the n-th poll of the stream (from 1)."""
+    clock: float = 1000.0
+    polls: int = 0
+    sent: list[tuple[Batch, Lane]] = field(default_factory=list[tuple[Batch, Lane]])
+    stream: dict[str, list[Trial | Progress]] = field(default_factory=dict[str, list[Trial | Progress]])
+    """Run → its events; entry n has the id ``n-0``."""
+    _queue: list[Batch] = field(default_factory=list[Batch])
+
+    def now(self) -> float:
+        return self.clock
+
+    def registrations(self) -> Mapping[str, Registration]:
+        return {
+            d: Registration(device(d), w, "2026-12-01T01:00:00+00:00", 1) for d, w in self.workers.items()
+        }
+
+    def send(self, batch: Batch, lane: Lane) -> None:
+        self.sent.append((batch, lane))
+        self._queue.append(batch)
+
+    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
+        self.polls += 1
+        self.clock += block_ms / 1000
+        self.at_poll.get(self.polls, lambda: None)()
+        self._work()
+        for number, event in enumerate(self.stream.get(run_id, []), start=1):
+            if number > int(after.split("-")[0]):
+                yield f"{number}-0", event
+
+    def tell(self, run_id: str, event: Trial | Progress) -> None:
+        self.stream.setdefault(run_id, []).append(event)
+
+    def attempts(self) -> list[tuple[str, int]]:
+        """(case, attempt) of everything sent, in order."""
+        return [(c.case_id, c.attempt) for batch, _ in self.sent for c in batch.cases]
+
+    def _work(self) -> None:
+        """Workers that live take their batches; a result is inserted once, as results.ResultSink does."""
+        mine = [b for b in self._queue if b.device_id in self.workers]
+        self._queue = [b for b in self._queue if b.device_id not in self.workers]
+        for batch in mine:
+            known = {e.key for e in self.stream.get(batch.run_id, []) if isinstance(e, Trial)}
+            for job in batch.cases:
+                verdict = self.verdicts(job)
+                if verdict is not None and f"{batch.device_id}/{job.case_id}/{job.attempt}" not in known:
+                    self.tell(batch.run_id, trial_of(batch.run_id, batch.device_id, job, verdict))
+
+
+def trial_of(run_id: str, device_id: str, job: CaseJob, verdict: Verdict) -> Trial:
+    return Trial(
+        run_id=run_id,
+        device_id=device_id,
+        case_id=job.case_id,
+        attempt=job.attempt,
+        verdict=verdict,
+        reason="" if verdict is Verdict.PASS else str(verdict),
+        code_hash=job.code_hash,
+        started_at="2026-12-01T01:00:07Z",
+        duration_ms=10,
+    )
+
+
+@dataclass(slots=True)
+class Notes:
+    """A watcher that writes down what it was told."""
+
+    trials: list[Trial] = field(default_factory=list[Trial])
+    news: list[Progress] = field(default_factory=list[Progress])
+    losses: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
+    ticks: int = 0
+    on_trial: Callable[[Trial], None] = field(default=lambda _trial: None)
+
+    def trial(self, trial: Trial) -> None:
+        self.on_trial(trial)
+        self.trials.append(trial)
+
+    def progress(self, news: Progress) -> None:
+        self.news.append(news)
+
+    def lost(self, device_id: str, cases: int, why: str) -> None:
+        self.losses.append((device_id, cases, why))
+
+    def tick(self) -> None:
+        self.ticks += 1
+        assert self.ticks < 10_000, "the dispatcher does not come to an end"
