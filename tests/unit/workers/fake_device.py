@@ -1,5 +1,6 @@
 """A device in memory with a scripted runner: everything above the transport runs on it without a GPU."""
 
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -135,7 +136,8 @@ class FakeDevice:
 
     def _execute(self, folder: str, job: str) -> bytes:
         """The runner's output for a job file: what the script says, with true digests."""
-        run_id, blobs, cases = _read_job(job)
+        run_id, named, cases = _read_job(job)
+        blobs = posixpath.normpath(posixpath.join(folder, named))
         lines = [streams.hello(run_id), streams.driver()]
         for index, (case_id, outputs) in enumerate(cases.items()):
             act = self.script.get(case_id, Act())
