@@ -15,7 +15,7 @@ from orchestrator.domain.results import RunResults
 from reports.findings import Logs, findings
 from reports.labels import Labels
 from reports.model import DeviceSection, PrunedGroup, ReportModel, SocPage
-from reports.tables import best_rows, variant_tables
+from reports.tables import best_groups, variant_tables
 from reports.text import file_stem
 
 MAX_LISTED = 50
@@ -133,7 +133,7 @@ class _Builder:
             warning=device_warning(device),
             findings=found,
             missing=tuple(m for m in results.missing if m.device_id == device.device_id),
-            best=best_rows(trials, self._labels),
+            best=best_groups(trials, self._labels),
             tables=variant_tables(trials, anchors, hints),
             grids=tuple(tile_grids(results, trials, device.device_id)),
             hints=tuple(hints),

@@ -56,12 +56,13 @@ def _findings(title: str, found: tuple[Finding, ...]) -> list[str]:
 
 def _fastest(model: ReportModel) -> list[str]:
     rows = [
-        f"| {_code(d.device.name)} | {_code(b.workload)} | {_code(b.kernel)} {_code(b.precision)} | "
+        f"| {_code(d.device.name)} | {_code(group.workload)} | {_code(b.kernel)} {_code(b.precision)} | "
         f"{_code(b.variant)} | {duration(b.stats.median_ns)} ({b.stats.clock}) | {ratio(b.speedup)} | "
         f"{significant(b.gflops)} |"
         for soc in model.socs
         for d in soc.devices
-        for b in d.best
+        for group in d.best
+        for b in group.rows
     ]
     if not rows:
         return []

@@ -91,6 +91,8 @@ class VariantTable:
     columns: tuple[str, ...]
     """Axes that vary."""
     rows: tuple[VariantRow, ...]
+    clock_notes: tuple[str, ...]
+    """Why the wall clock was used, where it was."""
     hidden_hints: int
     """Rows left out because their hint changes nothing: the row that stays names both hints."""
     low_ns: float
@@ -102,7 +104,6 @@ class VariantTable:
 class BestRow:
     """The fastest correct variant of a kernel per workload, api, precision and clock."""
 
-    workload: str
     kernel: str
     api: str
     precision: str
@@ -112,6 +113,14 @@ class BestRow:
     gflops: float | None
     of: int
     """Correct variants that it was chosen from."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestGroup:
+    """Kernels side by side on one workload."""
+
+    workload: str
+    rows: tuple[BestRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +144,7 @@ class DeviceSection:
     findings: tuple[Finding, ...]
     """Failures first, then what was not obtained, unexpected passes, known failures, refusals."""
     missing: tuple[Missing, ...]
-    best: tuple[BestRow, ...]
+    best: tuple[BestGroup, ...]
     tables: tuple[VariantTable, ...]
     grids: tuple[TileGrid, ...]
     hints: tuple[HintEffect, ...]

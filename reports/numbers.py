@@ -33,7 +33,7 @@ def units(value: float) -> str:
 
 def plain(value: float) -> str:
     """A tensor element: nine digits, enough to tell float32 values apart."""
-    return f"{value:.9g}"
+    return f"{value:.9g}" if math.isfinite(value) else significant(value)
 
 
 def duration(ns: float | None) -> str:
@@ -97,7 +97,7 @@ def position(coordinates: Sequence[int] | None, index: int | None = None) -> str
 
 
 def fact(name: str, value: str) -> tuple[str, str]:
-    """A health reading with the unit of its name: ``battery_temp_mc 33400`` → ``battery temp``, ``33.4 °C``."""
+    """A reading with the unit of its name: ``battery_temp_mc 33400`` → ``battery temp``, ``33.4 °C``."""
     for suffix, scale, unit in (("_mc", 1e-3, "°C"), ("_percent", 1.0, "%")):
         digits = value.removeprefix("-")
         if name.endswith(suffix) and digits.isascii() and digits.isdecimal():

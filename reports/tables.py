@@ -12,7 +12,7 @@ from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.case import Case, axis_text
 from orchestrator.domain.verdict import Verdict
 from reports.labels import Labels
-from reports.model import BestRow, VariantRow, VariantTable
+from reports.model import BestGroup, BestRow, VariantRow, VariantTable
 
 INPUTS = "inputs"
 SEED = "seed"
@@ -38,34 +38,41 @@ def variant_tables(
     return tuple(_table(title, items, naive, anchors, joined, hidden[title]) for title, items in kept.items())
 
 
-def best_rows(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestRow, ...]:
+def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGroup, ...]:
     """Fastest correct variant per workload, kernel, api, precision and clock, where there was a choice."""
     known = list(trials)
     naive = baselines(known)
-    groups: dict[tuple[str, str, str, str, str], list[JudgedTrial]] = defaultdict(list)
+    families: dict[tuple[str, ...], list[JudgedTrial]] = defaultdict(list)
     for item in known:
         case = item.info.case
         stats = timing_stats(item.trial.timing)
         if item.trial.verdict is Verdict.PASS and stats is not None:
             api, precision = (axis_text(case.axes.get(name, "")) for name in ("api", "precision"))
-            groups[labels.workload(case), case.kernel, api, precision, stats.clock].append(item)
-    rows: list[BestRow] = []
-    for (workload, kernel, api, precision, _), items in groups.items():
+            families[labels.workload(case), case.kernel, api, precision, stats.clock].append(item)
+    groups: dict[str, list[BestRow]] = defaultdict(list)
+    for (workload, kernel, api, precision, _), items in families.items():
         best = min(items, key=_median)
         stats = timing_stats(best.trial.timing)
         if stats is None or len(items) < 2:
             continue
-        others = {
-            k: v
-            for k, v in best.info.case.axes.items()
-            if k not in ("api", "precision") and labels.common.get(k) != axis_text(v)
-        }
-        variant = " ".join(f"{k}={axis_text(v)}" for k, v in others.items())
-        flops = gflops(best.info.cost, stats)
-        rows.append(
-            BestRow(workload, kernel, api, precision, variant, stats, speedup(best, naive), flops, len(items))
+        others = (
+            f"{name}={axis_text(value)}"
+            for name, value in best.info.case.axes.items()
+            if name not in ("api", "precision") and labels.common.get(name) != axis_text(value)
         )
-    return tuple(rows)
+        groups[workload].append(
+            BestRow(
+                kernel=kernel,
+                api=api,
+                precision=precision,
+                variant=" ".join(others),
+                stats=stats,
+                speedup=speedup(best, naive),
+                gflops=gflops(best.info.cost, stats),
+                of=len(items),
+            )
+        )
+    return tuple(BestGroup(workload, tuple(rows)) for workload, rows in groups.items())
 
 
 def _table(
@@ -92,6 +99,7 @@ def _table(
         common=tuple((n, texts[0].get(n, "")) for n in common),
         columns=tuple(columns),
         rows=rows,
+        clock_notes=tuple(dict.fromkeys(s.clock_note for s in timed if s.clock_note)),
         hidden_hints=hidden,
         low_ns=min((s.min_ns for s in timed), default=0.0),
         high_ns=max((s.max_ns for s in timed), default=0.0),

@@ -1,5 +1,6 @@
 """ReportModel → tables for a terminal. Texts are rich.Text: markup in names is never interpreted."""
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -7,7 +8,7 @@ from rich.text import Text
 
 from orchestrator.analysis.compare import PROVISIONAL
 from orchestrator.analysis.outcome import Outcome
-from reports.model import Finding, ReportModel
+from reports.model import BestRow, Finding, ReportModel
 from reports.numbers import duration, percent, ratio, significant
 from reports.text import visible
 
@@ -39,7 +40,7 @@ def summary_table(model: ReportModel) -> RenderableType:
     if any(d.best for soc in model.socs for d in soc.devices):
         parts.append(_fastest(model))
     if model.comparison is not None:
-        parts.append(changes_table(model))
+        parts += [Text(), changes_table(model)]
     return Group(*parts)
 
 
@@ -78,32 +79,41 @@ def _findings(title: str, found: tuple[Finding, ...], model: ReportModel) -> Ren
     return Group(*lines)
 
 
-def _fastest(model: ReportModel) -> Table:
+def _fastest(model: ReportModel) -> RenderableType:
+    """One table a device and workload, all with equal columns."""
     names = (
-        "Device",
-        "Workload",
         "Kernel",
+        "Api",
         "Precision",
-        "Variant",
+        "Fastest variant",
         "Median",
         "Spread",
         "Clock",
         "Over naive",
         "GFLOP/s",
     )
-    rows = [(d.device.name, b) for soc in model.socs for d in soc.devices for b in d.best]
-    table = _table(
-        _more("Fastest correct variants", len(rows)),
-        names,
-        numeric=("Median", "Spread", "Over naive", "GFLOP/s"),
-    )
-    for device, b in rows[:MAX_ROWS]:
-        texts = (
-            device, b.workload, b.kernel, b.precision, b.variant, duration(b.stats.median_ns),
-            percent(b.stats.spread), b.stats.clock, ratio(b.speedup), significant(b.gflops),
-        )  # fmt: skip
-        table.add_row(*(_text(t) for t in texts))
-    return table
+    groups = [(d.device.name, g) for soc in model.socs for d in soc.devices for g in d.best]
+    cells = [[_best_cells(b) for b in g.rows] for _, g in groups]
+    widths = [
+        max(cell_len(visible(row[i])) for rows in [[names], *cells] for row in rows)
+        for i in range(len(names))
+    ]
+    parts: list[RenderableType] = [Text(), _text(_more("Fastest correct variants", len(groups)), "bold")]
+    for (device, group), rows in list(zip(groups, cells, strict=True))[:MAX_ROWS]:
+        parts.append(_text(f"{device}: {group.workload}"))
+        table = Table(box=None, pad_edge=False, show_header=group is groups[0][1], padding=(0, 1, 0, 1))
+        for name, width in zip(names, widths, strict=True):
+            right = name in ("Median", "Spread", "Over naive", "GFLOP/s")
+            table.add_column(name, justify="right" if right else "left", width=width, overflow="fold")
+        for row in rows:
+            table.add_row(*(_text(t) for t in row))
+        parts.append(table)
+    return Group(*parts)
+
+
+def _best_cells(b: BestRow) -> tuple[str, ...]:
+    times = duration(b.stats.median_ns), percent(b.stats.spread), b.stats.clock
+    return b.kernel, b.api, b.precision, b.variant, *times, ratio(b.speedup), significant(b.gflops)
 
 
 def changes_table(model: ReportModel) -> RenderableType:

@@ -14,6 +14,9 @@ HINT_AXIS = "hint"
 NOISE_FLOOR = 0.02
 """Medians closer than 2 % are never called different, however small the spreads."""
 
+_Group = tuple[str, str, str, tuple[str, ...]]
+"""device id, kernel, api, hints."""
+
 
 @dataclass(frozen=True, slots=True)
 class HintEffect:
@@ -25,6 +28,8 @@ class HintEffect:
     hints: tuple[str, ...]
     without_effect: tuple[tuple[str, ...], ...]
     """Groups of case ids that differ in the hint only and gave equal bits in equal time."""
+    same_bits: int
+    """Groups with equal bits, whatever their times."""
     compared: int
     """Groups that could be compared: same case but for the hint, all passed and timed."""
 
@@ -35,17 +40,16 @@ class HintEffect:
     @property
     def sentence(self) -> str:
         names = " and ".join(self.hints) if len(self.hints) == 2 else ", ".join(self.hints)
-        done = f"{len(self.without_effect)} of {self.compared}"
+        where = f"{self.compared} comparison{'' if self.compared == 1 else 's'} of {self.kernel} ({self.api})"
         if self.no_effect:
             return (
-                f"hint has no effect here: {names} gave the same bits in the same time within noise "
-                f"in {done} comparisons of {self.kernel} ({self.api})"
+                f"hint has no effect here: {names} gave the same bits in the same time within noise in all "
+                f"{where}"
             )
-        return (
-            f"hint has an effect here: {names} differed in bits or time in "
-            f"{self.compared - len(self.without_effect)} of {self.compared} comparisons of "
-            f"{self.kernel} ({self.api})"
-        )
+        if self.same_bits == self.compared:
+            moved = self.compared - len(self.without_effect)
+            return f"hint changes no bits here: {names} differed in time beyond noise in {moved} of {where}"
+        return f"hint changes bits here: {names} differed in {self.compared - self.same_bits} of {where}"
 
 
 def hint_effects(judged: Iterable[JudgedTrial]) -> list[HintEffect]:
@@ -54,8 +58,9 @@ def hint_effects(judged: Iterable[JudgedTrial]) -> list[HintEffect]:
     for item in judged:
         if item.trial.verdict is Verdict.PASS and HINT_AXIS in item.info.case.axes:
             families[item.device.device_id, _family(item.info.case)].append(item)
-    compared: dict[tuple[str, str, str, tuple[str, ...]], int] = defaultdict(int)
-    same: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[str, ...]]] = defaultdict(list)
+    compared: dict[_Group, int] = defaultdict(int)
+    bits: dict[_Group, int] = defaultdict(int)
+    same: dict[_Group, list[tuple[str, ...]]] = defaultdict(list)
     for (device_id, _), items in families.items():
         stats = [s for s in (timing_stats(i.trial.timing) for i in items) if s is not None]
         if len(items) < 2 or len(stats) < len(items):
@@ -65,11 +70,13 @@ def hint_effects(judged: Iterable[JudgedTrial]) -> list[HintEffect]:
         hints = tuple(str(i.info.case.axes[HINT_AXIS]) for i in items)
         key = (device_id, case.kernel, str(case.axes.get("api", "")), hints)
         compared[key] += 1
-        if _same_bits(items) and within_noise(stats):
+        equal = _same_bits(items)
+        bits[key] += equal
+        if equal and within_noise(stats):
             same[key].append(tuple(i.info.case.case_id for i in items))
     return [
-        HintEffect(device_id, kernel, api, hints, tuple(same[device_id, kernel, api, hints]), n)
-        for (device_id, kernel, api, hints), n in compared.items()
+        HintEffect(*key, without_effect=tuple(same[key]), same_bits=bits[key], compared=n)
+        for key, n in compared.items()
     ]
 
 

@@ -72,6 +72,12 @@ def test_g4_01_nan_never_looks_small(changes: dict[str, float]) -> None:
     assert tolerance_use(replace(numerics(8, max_abs=0.0), **changes), BOTH).share == math.inf
 
 
+def test_g4_01_rejected_elements_without_a_size_never_look_small() -> None:
+    nan = Element(0, math.nan, math.nan)
+    use = tolerance_use(replace(numerics(8, max_abs=1e-9), failing=2, worst=nan), BOTH)
+    assert use.share == math.inf
+
+
 def test_exact_result_under_zero_tolerance_uses_nothing() -> None:
     zero = Tolerance(0.0, 0.0, 0.0)
     assert tolerance_use(replace(numerics(8, max_abs=0.0), max_rel=0.0, nmse=0.0), zero).share == 0.0

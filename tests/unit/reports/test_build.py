@@ -104,7 +104,12 @@ def test_rows_are_fastest_first_and_wrong_ones_last() -> None:
 
 
 def test_best_rows_name_the_choice() -> None:
-    best = [b for b in _section(LOCAL).best if b.kernel == "attention_flash" and b.precision == "fp32"]
+    groups = _section(LOCAL).best
+    assert [g.workload for g in groups][:2] == [
+        "attention seq=512 inputs=normal",
+        "attention seq=33 inputs=large",
+    ]
+    best = [b for b in groups[0].rows if b.kernel == "attention_flash" and b.precision == "fp32"]
     assert best[0].variant == "tile=64x16 layout=row vector=4 hint=highp"
     assert best[0].of == 19
     assert best[0].speedup is not None

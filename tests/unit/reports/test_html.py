@@ -73,7 +73,7 @@ def test_ids_are_unique_and_tables_are_labelled(html: str) -> None:
     assert len(ids) == len(set(ids))
     for table in page.all("table"):
         assert table.all("caption"), table.text[:80]
-        assert all(h.attributes.get("scope") in ("col", "row") for h in table.all("th"))
+        assert all(h.attributes.get("scope") in ("col", "row", "rowgroup") for h in table.all("th"))
     for image in (s for s in page.all("svg") if s.attributes.get("role") == "img"):
         assert image.all("title")[0].text
         assert image.all("desc")[0].text
