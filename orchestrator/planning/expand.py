@@ -73,10 +73,8 @@ class _Box:
         """Of the listed values that mean the resolved one (its number, or a name), the first."""
         return next(v for v in self.workload[name] if _meaning(v, workload) == workload[name])
 
-    def holds_workload(self, kernel: str, workload: dict[str, AxisValue]) -> bool:
-        """Whether the product holds a resolved workload."""
-        if kernel != self.block.kernel:
-            return False
+    def holds_workload(self, workload: dict[str, AxisValue]) -> bool:
+        """Whether the product holds a resolved workload of the same kernel."""
         for name, allowed in self._workload.items():
             value = workload[name]
             if value not in allowed and not (
@@ -88,9 +86,16 @@ class _Box:
     def holds_context(self, inputs: str, seed: int) -> bool:
         return (inputs, seed) in self._context
 
-    def axes_in(self, names: Iterable[str]) -> tuple[frozenset[AxisValue], ...]:
-        """The axes' values in another block's order of names."""
-        return tuple(self._axes[name] for name in names)
+    def axes_test(self, block: Block) -> "_AxesTest | None":
+        """How this box's axes meet those of ``block``; None when they have no point in common."""
+        partial: list[tuple[int, frozenset[AxisValue]]] = []
+        for position, (name, values) in enumerate(block.axes.items()):
+            common = self._axes[name].intersection(values)
+            if not common:
+                return None
+            if len(common) < len(values):
+                partial.append((position, common))
+        return _AxesTest(self, tuple(partial))
 
     def yields_all(self, block: Block) -> bool:
         """Whether a point of ``block`` that this box holds is surely the box's own."""
@@ -99,6 +104,17 @@ class _Box:
     def yields(self, case: Case) -> bool:
         """Whether this box's own excludes leave a case that it holds."""
         return not any(rule.removes(case) for rule in self.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _AxesTest:
+    """Whether a box's axes hold a combination of another block: only the positions that can differ."""
+
+    box: _Box
+    partial: tuple[tuple[int, frozenset[AxisValue]], ...]
+
+    def holds(self, values: Values) -> bool:
+        return all(values[position] in allowed for position, allowed in self.partial)
 
 
 def expand(
@@ -132,12 +148,15 @@ def _cases(
     kernel, op = block.kernel, block.op
     names = tuple(block.axes)
     rules = (*box.rules, *shared)
+    tests = [test for b in earlier if b.block.kernel == kernel and (test := b.axes_test(block))]
     for workload in box.workloads():
-        rivals = [b for b in earlier if b.holds_workload(kernel, workload)]
+        rivals = [t for t in tests if t.box.holds_workload(workload)]
         for inputs, seed in product(block.inputs, block.seeds):
-            near = [(b, b.axes_in(names)) for b in rivals if b.holds_context(inputs, seed)]
+            near = [t for t in rivals if t.box.holds_context(inputs, seed)]
+            if any(not t.partial and t.box.yields_all(block) for t in near):
+                continue
             for combination in product(*block.axes.values()):
-                inside = [b for b, axes in near if _inside(combination, axes)]
+                inside = [t.box for t in near if t.holds(combination)]
                 if inside and any(b.yields_all(block) for b in inside):
                     continue
                 case = Case(kernel, op, workload, dict(zip(names, combination, strict=True)), inputs, seed)
@@ -173,7 +192,3 @@ def _resolved(name: str, raw: dict[str, AxisValue], linked: frozenset[str]) -> A
 def _meaning(value: AxisValue, workload: dict[str, AxisValue]) -> AxisValue:
     """What a value of a linked parameter stands for in a resolved workload."""
     return workload[value] if isinstance(value, str) else value
-
-
-def _inside(values: Values, sets: Sequence[frozenset[AxisValue]]) -> bool:
-    return all(value in allowed for value, allowed in zip(values, sets, strict=True))

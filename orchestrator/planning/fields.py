@@ -75,12 +75,16 @@ class Record:
         self.problems.append(Problem(self.line(key), self.at(key), what))
 
     def text(self, key: str, default: str = "") -> str:
-        """Text that is not blank; the default when the key is absent or wrong."""
+        """Text that is not blank, its white space single blanks; the default when absent or wrong."""
         node = self.node.entries.get(key)
         if node is None:
             return default
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-            return node.value
+            text = " ".join(node.value.split())
+            if text.isprintable():
+                return text
+            self.problem(key, f"control characters in {shown(text)}; remove them")
+            return default
         quoted = f' Write "{node.text}" in quotes.' if isinstance(node, Scalar) and node.text.strip() else ""
         self.problem(key, f"must be text, not {kind(node)}.{quoted}")
         return default

@@ -10,8 +10,12 @@ _LISTED = 12
 def shown(text: str) -> str:
     """``"text"`` in one line of printable characters: no ESC, no bidi controls, at most 60 characters."""
     short = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    safe = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in short)
-    return f'"{safe}"'
+    return f'"{printable(short)}"'
+
+
+def printable(text: str) -> str:
+    """The text with every character that is no visible one or a blank spelt as ``\\uXXXX``."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

@@ -8,6 +8,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml import events as ruamel_events
 from ruamel.yaml.error import YAMLError
 
+from orchestrator.planning.suggest import printable, shown
+
 EventKind = Literal["document", "scalar", "alias", "mapping", "sequence", "end", "other"]
 
 _KINDS: dict[type, EventKind] = {
@@ -63,7 +65,7 @@ def _typed(raw: object) -> Event:
     line = int(getattr(read("start_mark"), "line", 0)) + 1
     tag, anchor, value = read("tag"), read("anchor"), read("value")
     if tag is not None:
-        raise YamlSyntaxError(line, f"tags ({tag}) are not supported; remove it")
+        raise YamlSyntaxError(line, f"tags are not supported; remove {shown(str(tag))}")
     return Event(
         kind=_KINDS.get(type(raw), "other"),
         line=line,
@@ -83,4 +85,6 @@ def _syntax_error(text: str, error: YAMLError) -> YamlSyntaxError:
     said = str(getattr(error, "problem", None) or getattr(error, "context", None) or "syntax error")
     if "'\\t'" in said:
         return YamlSyntaxError(line, "not YAML: a tab; use spaces")
-    return YamlSyntaxError(line, f"not YAML: {' '.join(said.split())} (column {int(mark.column) + 1})")
+    return YamlSyntaxError(
+        line, f"not YAML: {printable(' '.join(said.split()))} (column {int(mark.column) + 1})"
+    )

@@ -61,7 +61,7 @@ def test_everything_that_the_file_says_is_in_the_matrix(tmp_path: Path):
     assert main.seeds == (1, 2)
     assert main.excludes[0].expires == date(2027, 1, 31)
     assert probe.workloads == ({},)
-    assert matrix.excludes[0].when == "attention_*  and seq=9"
+    assert matrix.excludes[0].when == "attention_* and seq=9"
     (expectation,) = matrix.expectations
     assert expectation.verdict is Verdict.MISMATCH
     assert expectation.line == 30
