@@ -49,7 +49,7 @@ def sample() -> RunResults:
         run=run_info(),
         devices=[_local(), _phone()],
         cases={i.case.case_id: i for i in infos},
-        trials=_with_failures(trials, points),
+        trials=_with_failures(trials),
         pruned=pruned,
         excluded=[
             Excluded(
@@ -152,9 +152,8 @@ def _highp(point: Case) -> Case:
     return replace(point, axes=point.axes | {"hint": "highp"})
 
 
-def _with_failures(trials: list[Trial], points: list[Case]) -> list[Trial]:
+def _with_failures(trials: list[Trial]) -> list[Trial]:
     """Ends some trials otherwise: one of every verdict that blames the kernel, an infra, a refusal."""
-    del points
     size = 512 * 64
     loop = mismatching(size, index=31_002, got=0.061, ref=0.5611, failing=8_192)
     nan = replace(
