@@ -13,8 +13,9 @@ from orchestrator.planning.block_reader import BLOCK_KEYS, points, read_block
 from orchestrator.planning.expression import SelectionError
 from orchestrator.planning.fields import Record, kind
 from orchestrator.planning.matrix import MATRIX_VERSION, Block, Exclude, Matrix, Suite
-from orchestrator.planning.select import Vocabulary, compile_selection
+from orchestrator.planning.select import compile_selection
 from orchestrator.planning.suggest import did_you_mean, shown
+from orchestrator.planning.vocabulary import Vocabulary
 from orchestrator.planning.yaml_events import YamlSyntaxError
 from orchestrator.planning.yaml_tree import MAX_BYTES, Fields, Node, Problem, read_tree
 

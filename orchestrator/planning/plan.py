@@ -15,8 +15,9 @@ from orchestrator.planning.kernel_call import ask
 from orchestrator.planning.matrix import Matrix, Suite
 from orchestrator.planning.overrides import apply_overrides, parse_override
 from orchestrator.planning.prune import Drop, Needs, check, prune
-from orchestrator.planning.select import Vocabulary, compile_selection
+from orchestrator.planning.select import compile_selection
 from orchestrator.planning.suggest import shown
+from orchestrator.planning.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.planning.expression import MAX_DEPTH, SelectionError
-from orchestrator.planning.select import Vocabulary, compile_selection
+from orchestrator.planning.select import compile_selection
+from orchestrator.planning.vocabulary import Vocabulary
 from tests.unit.planning.toy import KERNELS
 
 KNOWN = Vocabulary.of(KERNELS.values())
@@ -64,6 +65,11 @@ def case(kernel: str = "attention_toy", *, inputs: str = "normal", **values: Axi
 )
 def test_what_an_expression_selects(text: str, expected: bool):
     assert compile_selection(text, KNOWN)(case()) is expected
+
+
+def test_a_bracket_is_no_character_class():
+    assert compile_selection("tile=[1]*")(case(tile="16x16")) is False
+    assert compile_selection("tile=[1]*")(case(tile="[1]6")) is True
 
 
 def test_a_case_id_selects_that_case():

@@ -15,7 +15,8 @@ from orchestrator.planning.kernel_folder import load_kernels
 from orchestrator.planning.matrix import Matrix
 from orchestrator.planning.matrix_reader import load_matrix
 from orchestrator.planning.plan import Plan, build_plan
-from orchestrator.planning.select import Vocabulary, compile_selection
+from orchestrator.planning.select import compile_selection
+from orchestrator.planning.vocabulary import Vocabulary
 from tests.unit.planning.toy import PHONE_LIMITS, device, profile, write
 
 ROOT = Path(__file__).parents[3]
