@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import redis
@@ -19,11 +20,29 @@ from orchestrator.storage.redis_client import RedisClient
 log = structlog.get_logger()
 
 
+# A worker that was paused for so long that another one took its place must not push that one out again.
+_RENEW = """
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+return 1
+"""
+_RELEASE = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+
+
 class Heartbeat:
     """Keeps ``tilefarm:device:ID`` alive from a thread of its own, also while a batch runs."""
 
-    def __init__(self, client: RedisClient, record: DeviceRecord) -> None:
+    def __init__(
+        self, client: RedisClient, record: DeviceRecord, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._client = client
+        self._clock = clock
+        self._renew = client.register_script(_RENEW)
+        self._release = client.register_script(_RELEASE)
         self.registration = Registration(
             record=record,
             worker_id=uuid.uuid4().hex,
@@ -31,6 +50,7 @@ class Heartbeat:
             pid=os.getpid(),
         )
         self._key = device_key(record.device_id)
+        self._text = to_json(self.registration)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
@@ -42,10 +62,11 @@ class Heartbeat:
         Raises:
             InfraError: a living worker serves the device.
         """
-        deadline = time.monotonic() + REGISTRATION_TTL_S + 2 * HEARTBEAT_S
-        while not self._client.set(self._key, to_json(self.registration), ex=REGISTRATION_TTL_S, nx=True):
-            if time.monotonic() > deadline:
-                other = from_json(Registration, self._client.get(self._key) or b"{}", self._key)
+        deadline = self._clock() + REGISTRATION_TTL_S + 2 * HEARTBEAT_S
+        while not self._client.set(self._key, self._text, ex=REGISTRATION_TTL_S, nx=True):
+            held = self._client.get(self._key)
+            if held is not None and self._clock() > deadline:
+                other = from_json(Registration, held, self._key)
                 raise InfraError(
                     f"{self.registration.record.device_id} is served by process {other.pid} on "
                     f"{other.record.host} since {other.started_at}; end that worker first"
@@ -58,17 +79,19 @@ class Heartbeat:
         self._stop.set()
         self._thread.join(timeout=HEARTBEAT_S * 2)
         try:
-            self._client.delete(self._key)
+            self._release(keys=[self._key], args=[self._text])
         except redis.RedisError as e:
             log.warning("registration not taken back; it ends by itself", error=str(e))
+
+    def renew(self) -> bool:
+        """One beat; False when another worker has registered for the device meanwhile."""
+        return self._renew(keys=[self._key], args=[self._text, REGISTRATION_TTL_S]) == 1
 
     def _beat(self) -> None:
         while not self._stop.wait(HEARTBEAT_S):
             try:
-                self._renew()
+                if not self.renew():
+                    log.error("another worker serves this device now; end one of them", key=self._key)
             except redis.RedisError as e:
                 # The broker may be restarting; the next beat tries again.
                 log.warning("heartbeat failed", error=str(e))
-
-    def _renew(self) -> None:
-        self._client.set(self._key, to_json(self.registration), ex=REGISTRATION_TTL_S)

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterable
 
+import redis
+import structlog
+
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, trials_key
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.wire import to_json
 from orchestrator.storage.redis_client import RedisClient
+
+log = structlog.get_logger()
 
 # One step in Redis, so that a trial is never stored without its event or twice.
 _INSERT_ONCE = """
@@ -44,4 +49,8 @@ class ResultSink:
         return done == 1
 
     def progress(self, news: Progress) -> None:
-        self._client.xadd(self._events, {"progress": to_json(news)})
+        """Tell whoever watches; news that cannot be told is no reason to lose the batch that it is about."""
+        try:
+            self._client.xadd(self._events, {"progress": to_json(news)})
+        except redis.RedisError as e:
+            log.warning("progress not told", error=str(e))

@@ -4,7 +4,7 @@ from typing import Any
 
 from celery import Celery
 
-from orchestrator.domain.errors import InfraError
+from orchestrator.domain.errors import TilefarmError
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch
 from orchestrator.domain.names import RUN_BATCH_TASK, celery_settings
@@ -54,7 +54,7 @@ def handle(batch: Batch, bench: Bench, client: RedisClient) -> None:
                 return
             sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
             trials = run_batch(bench, batch, cases, BlobStore(batch.blob_store), sink.progress)
-    except InfraError as e:  # a lock that never came free, or an unreachable blob store
+    except TilefarmError as e:  # a lock that never came free, a blob store that this host cannot open
         trials = infra_trials(bench, batch.run_id, batch.cases, str(e))
     for trial in trials:
         sink.insert(trial)

@@ -1,9 +1,11 @@
 """The orchestrator's side of Redis: who is registered, what was sent, what came back."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 import redis
 from celery import Celery
+from kombu.exceptions import OperationalError
 
 from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Progress, Registration
@@ -18,7 +20,7 @@ from orchestrator.domain.names import (
 )
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.wire import encode, from_json
-from orchestrator.storage.redis_client import connect
+from orchestrator.storage.redis_client import connect, shown
 
 READ_COUNT = 500
 
@@ -27,7 +29,7 @@ class Broker:
     """One connection to the farm's Redis.
 
     Raises:
-        BrokerUnavailable: nothing answers at the URL.
+        BrokerUnavailable: nothing answers at the URL (every method, too).
     """
 
     def __init__(self, url: str) -> None:
@@ -43,33 +45,40 @@ class Broker:
     def registrations(self) -> dict[str, Registration]:
         """Devices that living workers serve now, by device id."""
         found: dict[str, Registration] = {}
-        for key in self._redis.scan_iter(match=f"{DEVICE_KEY_PREFIX}*"):
-            text = self._redis.get(key)
-            if text is not None:
-                registration = from_json(Registration, text, key.decode())
-                found[registration.record.device_id] = registration
+        with self._reachable():
+            for key in self._redis.scan_iter(match=f"{DEVICE_KEY_PREFIX}*"):
+                text = self._redis.get(key)
+                if text is not None:
+                    registration = from_json(Registration, text, key.decode())
+                    found[registration.record.device_id] = registration
         return dict(sorted(found.items()))
 
     def send(self, batch: Batch, lane: Lane) -> None:
-        """Queue a batch for its device.
-
-        Raises:
-            BrokerUnavailable: Redis did not take it.
-        """
-        try:
+        """Queue a batch for its device."""
+        with self._reachable():
             self._celery.send_task(
                 RUN_BATCH_TASK, args=[encode(batch)], queue=device_queue(batch.device_id, lane)
             )
-        except (OSError, redis.RedisError) as e:
-            raise BrokerUnavailable(f"broker {self.url}: {e}") from e
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
         """Entries of a run's stream after an entry id; waits up to ``block_ms`` when there is none."""
         key = events_key(run_id)
-        for _, entries in self._redis.xread({key: after}, count=READ_COUNT, block=block_ms):
+        with self._reachable():
+            streams = self._redis.xread({key: after}, count=READ_COUNT, block=block_ms)
+        for _, entries in streams:
             for entry_id, fields in entries:
                 where = f"{key} {entry_id.decode()}"
                 if b"trial" in fields:
                     yield entry_id.decode(), from_json(Trial, fields[b"trial"], where)
                 else:
                     yield entry_id.decode(), from_json(Progress, fields[b"progress"], where)
+
+    @contextmanager
+    def _reachable(self) -> Generator[None]:
+        try:
+            yield
+        except (OSError, redis.RedisError, OperationalError) as e:
+            raise BrokerUnavailable(
+                f"broker {shown(self.url)}: {e}. Results so far are on disk: start Redis again and complete "
+                "the run with `tilefarm run --resume RUN_ID`"
+            ) from e

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from orchestrator.domain.errors import BrokerUnavailable, NotInstalled
@@ -70,7 +70,8 @@ def private_redis() -> Generator[str]:
 def _wait_until_up(server: "subprocess.Popen[bytes]", socket: Path, log: Path) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline and server.poll() is None:
-        if socket.exists():
+        # The socket is there a moment before anybody listens on it.
+        with suppress(BrokerUnavailable):
             connect(f"redis+socket://{socket}").close()
             return
         time.sleep(0.02)

@@ -1,5 +1,6 @@
 """A client of the broker's Redis, the same for orchestrator and workers."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
@@ -52,5 +53,12 @@ def connect(url: str) -> RedisClient:
         )
         client.ping()
     except (redis.RedisError, ValueError, OSError) as e:
-        raise BrokerUnavailable(f"broker {url}: {e}. Start Redis there or correct TILEFARM_BROKER") from e
+        raise BrokerUnavailable(
+            f"broker {shown(url)}: {e}. Start Redis there or correct TILEFARM_BROKER"
+        ) from e
     return client
+
+
+def shown(url: str) -> str:
+    """A broker's URL for messages and logs, without user and password."""
+    return re.sub(r"(?<=://)[^/]*@", "", url)

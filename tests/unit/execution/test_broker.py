@@ -1,0 +1,120 @@
+"""The orchestrator's side of a real Redis."""
+
+import base64
+import json
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+import redis
+
+from orchestrator.domain.errors import BrokerUnavailable
+from orchestrator.domain.event import Progress, Registration
+from orchestrator.domain.job import Batch
+from orchestrator.domain.names import RUN_BATCH_TASK, device_key, device_queue, device_queues, events_key
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.wire import decode, to_json
+from orchestrator.execution.broker import Broker
+from orchestrator.execution.private_redis import private_redis
+from orchestrator.storage.redis_client import RedisClient, connect, shown
+from tests.results_fixture import device
+from tests.unit.domain.messages import BATCH, TRIAL
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Generator[Broker]:
+    found = Broker(redis_url)
+    yield found
+    found.close()
+
+
+def read(broker: Broker, run_id: str, after: str = "0") -> list[tuple[str, Trial | Progress]]:
+    return list(broker.events(run_id, after, block_ms=1))
+
+
+def test_events_come_in_order_and_after_the_one_given(broker: Broker, client: RedisClient) -> None:
+    key = events_key("run-order")
+    told = [Progress("phone", "started", f"case-{n}") for n in range(3)]
+    for news in told:
+        client.xadd(key, {"progress": to_json(news)})
+    client.xadd(key, {"trial": to_json(TRIAL)})
+    found = read(broker, "run-order")
+    assert [e for _, e in found[:3]] == told
+    assert isinstance(found[3][1], Trial)
+    assert found[3][1].key == TRIAL.key
+    after_second = found[1][0]
+    assert [e for _, e in read(broker, "run-order", after_second)][:1] == told[2:]
+    assert read(broker, "run-order", found[3][0]) == []
+
+
+def test_a_run_without_events_gives_none(broker: Broker) -> None:
+    assert read(broker, "run-that-nobody-started") == []
+
+
+def test_runs_do_not_see_each_others_events(broker: Broker, client: RedisClient) -> None:
+    client.xadd(events_key("run-theirs"), {"trial": to_json(TRIAL)})
+    assert read(broker, "run-ours") == []
+
+
+def test_registrations_are_those_of_living_workers(broker: Broker, client: RedisClient) -> None:
+    names = ["reg-b", "reg-a"]
+    for name in names:
+        registration = Registration(device(name), f"worker-{name}", "2026-12-01T01:00:00+00:00", 4711)
+        client.set(device_key(name), to_json(registration), ex=100)
+    found = {d: r for d, r in broker.registrations().items() if d.startswith("reg-")}
+    assert list(found) == ["reg-a", "reg-b"]
+    assert found["reg-b"].worker_id == "worker-reg-b"
+    client.delete(device_key("reg-a"))
+    assert "reg-a" not in broker.registrations()
+    client.delete(device_key("reg-b"))
+
+
+def test_a_batch_lies_in_its_devices_queue_as_plain_json(redis_url: str, broker: Broker) -> None:
+    broker.send(BATCH, "nightly")
+    library: Any = redis
+    raw = library.Redis.from_url(redis_url.replace("redis+socket://", "unix://"))
+    queue = f"tilefarm:celery:{device_queue(BATCH.device_id, 'nightly')}"
+    message = json.loads(raw.lpop(queue))
+    raw.close()
+    assert message["content-type"] == "application/json"
+    assert message["headers"]["task"] == RUN_BATCH_TASK
+    arguments = json.loads(base64.b64decode(message["body"]))[0]
+    assert decode(Batch, arguments[0], "queue") == BATCH
+
+
+def test_on_demand_work_is_served_before_nightly_work() -> None:
+    assert device_queues("phone") == ["device.phone.ondemand", "device.phone.nightly"]
+
+
+def test_nothing_there_says_so_at_once() -> None:
+    with pytest.raises(BrokerUnavailable, match=r"broker redis\+socket:///nowhere/redis\.sock"):
+        Broker("redis+socket:///nowhere/redis.sock")
+
+
+@pytest.mark.parametrize("url", ["http://somewhere", "redis://[broken", "nonsense"])
+def test_a_url_that_is_none_is_unavailable(url: str) -> None:
+    with pytest.raises(BrokerUnavailable, match="TILEFARM_BROKER"):
+        connect(url)
+
+
+def test_g3_03_a_server_that_goes_away_is_an_error_of_ours() -> None:
+    """Each call says so and how to go on, instead of a traceback of the client library."""
+    with private_redis() as url:
+        broker = Broker(url)
+        broker.send(BATCH, "ondemand")
+    for call in (
+        lambda: broker.send(BATCH, "ondemand"),
+        broker.registrations,
+        lambda: read(broker, "run-1"),
+    ):
+        with pytest.raises(BrokerUnavailable, match="--resume"):
+            call()
+    broker.close()
+
+
+def test_passwords_stay_out_of_messages() -> None:
+    assert shown("redis://user:secret@farm:6379/0") == "redis://farm:6379/0"
+    assert shown("redis+socket:///tmp/redis.sock") == "redis+socket:///tmp/redis.sock"
+    with pytest.raises(BrokerUnavailable) as caught:
+        connect("redis://:secret@127.0.0.1:1/0")
+    assert "secret" not in str(caught.value)
