@@ -76,6 +76,17 @@ def process_runs(pid: int) -> bool:
         return False
 
 
+def connect_again(server: AdbServer, serial: str) -> None:
+    """Until the phone answers: a server may notice the end of the old link after it has said "connected"."""
+    deadline = Deadline.after(_START_S, f"{serial}: connect")
+    while True:
+        server.disconnect_phone(serial)
+        with suppress(DeviceLost):
+            server.connect_phone(serial, deadline.left())
+            if AdbDevice(server, serial).run(["true"], timeout_s=deadline.left()).exit_code == 0:
+                return
+
+
 @dataclass(frozen=True, slots=True)
 class RunningPhone:
     """A virtual phone on a thread of its own, listed by an adb server."""
@@ -93,17 +104,8 @@ class RunningPhone:
         return AdbDevice(self.server, self.serial)
 
     def connect(self) -> None:
-        """List it (again), for example after a dropped link.
-
-        The server may notice the end of the old link only after it has answered: ask until the phone answers.
-        """
-        deadline = Deadline.after(_START_S, f"{self.serial}: connect")
-        while True:
-            self.server.disconnect_phone(self.serial)
-            with suppress(DeviceLost):
-                self.server.connect_phone(self.serial, deadline.left())
-                if self.device().run(["true"], timeout_s=deadline.left()).exit_code == 0:
-                    return
+        """List it (again), for example after a dropped link."""
+        connect_again(self.server, self.serial)
 
     def fault(self, *faults: Fault | str) -> None:
         """These faults and no others from now on."""

@@ -39,7 +39,8 @@ from workers.transports.paths import absolute, below
 DEFAULT_PORT = 5037
 _SERVER_S = 10.0
 """The server is on this machine or near it: it answers questions about itself at once."""
-_CLEAN_UP_S = 10.0
+_CLEAN_UP_S = 5.0
+"""A call to a phone that has stalled altogether ends this much after its own deadline at the latest."""
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -280,8 +281,7 @@ class AdbDevice:
                     said = self._run_finish(finish_argv(partial, path, PROVEN, mode), deadline)
             check_finished(said, deadline.what)
         except InfraError:
-            with suppress(InfraError):  # a lost phone keeps it; the next session clears the workdir
-                self.run(["rm", "-f", partial], timeout_s=_CLEAN_UP_S)
+            self._clean_up(["rm", "-f", partial])
             raise
 
     def pull(self, path: str, *, timeout_s: float) -> bytes:
@@ -324,6 +324,7 @@ class AdbDevice:
         watch: IdleWatch,
         env: Mapping[str, str] | None,
     ) -> int:
+        """Exit code. Closing a service leaves its process running on a phone, so it is ended by its id."""
         what = watch.total.what
         command = ShellCommand(argv, env, sink)
         v2 = "shell_v2" in self._features(watch.total)
@@ -334,13 +335,20 @@ class AdbDevice:
             ended = True
         finally:
             if command.pid and not ended:
-                self._kill(command.pid)
+                self._clean_up(kill_argv(command.pid))
         return code
 
-    def _kill(self, pid: int) -> None:
-        """Closing a service leaves its process running on a phone; end it by its id."""
-        with suppress(InfraError):  # a lost phone cannot be asked; the first error is the one to tell
-            self.run(kill_argv(pid), timeout_s=_CLEAN_UP_S)
+    def _clean_up(self, argv: Sequence[str]) -> None:
+        """Try, with a short deadline of its own, and without cleaning up after the cleaning up.
+
+        A lost phone cannot be asked; then the error that led here is the one to tell."""
+        deadline = self._deadline(_CLEAN_UP_S, argv[0])
+        command = ShellCommand(argv, None, lambda _output: None)
+        with suppress(InfraError):
+            v2 = "shell_v2" in self._features(deadline)
+            with self._service(command.service(v2=v2), deadline) as connection:
+                read = command.read_v2 if v2 else command.read_v1
+                read(connection, IdleWatch(deadline, None), deadline.what)
 
     def _send(self, path: str, data: bytes, deadline: Deadline) -> None:
         with self._service("sync:", deadline) as connection:

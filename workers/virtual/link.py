@@ -64,9 +64,9 @@ class Link:
         finally:
             for stream in self._streams.values():
                 stream.close_now()
+            self.drop()
             if self._tasks:
                 await asyncio.wait(self._tasks)
-            self.drop()
             with contextlib.suppress(ConnectionError):
                 await self._writer.wait_closed()
 

@@ -139,8 +139,7 @@ class VirtualPhone:
         )
         task = asyncio.current_task()
         if task is not None:
-            self._serving.add(task)
-            task.add_done_callback(self._serving.discard)
+            self._keep(task)
         self._links.add(link)
         try:
             await link.serve()
@@ -152,15 +151,21 @@ class VirtualPhone:
             link.drop()
 
     async def _strike(self, fault: Fault) -> None:
+        """A reboot goes on by itself: the service that set it off dies in it."""
         if fault.kind == "reboot":
-            await self.reboot(fault.down_ms / 1000)
+            self._keep(asyncio.create_task(self.reboot(fault.down_ms / 1000)))
         else:
             await self._unplug()
 
     async def _service_ended(self) -> None:
         self._read_control_file()
         if self.root.reboot_asked():
-            await self.reboot()
+            self._keep(asyncio.create_task(self.reboot()))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Leaving the phone waits for it."""
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
 
     def _read_control_file(self) -> None:
         """Faults from the control file replace all others whenever it changed."""

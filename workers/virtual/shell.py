@@ -31,16 +31,16 @@ class Shell:
         """One stream of output and errors, no exit status."""
         crlf = terminal and self.profile.adb.crlf
 
-        async def write(data: bytes) -> None:
-            await stream.write(data.replace(b"\n", b"\r\n") if crlf else data)
+        async def pump(output: asyncio.StreamReader) -> None:
+            while data := await output.read(_CHUNK):
+                await stream.write(data.replace(b"\n", b"\r\n") if crlf else data)
+            await process.wait()
 
         process, outputs = await self._start(command, separate_errors=False)
         feeder = asyncio.create_task(_feed_plain(stream, process))
         try:
             async with _readers(outputs) as (output,):
-                while data := await output.read(_CHUNK):
-                    await write(data)
-            await process.wait()
+                await stream.while_open(pump(output))
             await stream.at_exit()
         except StreamClosed:
             if terminal:
@@ -60,17 +60,19 @@ class Shell:
                 async with writing:
                     await stream.write(_PACKET.pack(kind, len(data)) + data)
 
+        async def both(output: asyncio.StreamReader, errors: asyncio.StreamReader) -> None:
+            pumps = [asyncio.create_task(pump(kind, reader)) for kind, reader in _kinds(output, errors)]
+            try:
+                await asyncio.gather(*pumps)
+            finally:
+                for task in pumps:
+                    task.cancel()
+                await asyncio.wait(pumps)
+            await process.wait()
+
         try:
             async with _readers(outputs) as (output, errors):
-                pumps = [
-                    asyncio.create_task(pump(_STDOUT, output)),
-                    asyncio.create_task(pump(_STDERR, errors)),
-                ]
-                try:
-                    await asyncio.gather(*pumps)
-                finally:
-                    for task in pumps:
-                        await _cancel(task)
+                await stream.while_open(both(output, errors))
             code = await process.wait()
             await stream.at_exit()
             await stream.write(_PACKET.pack(_EXIT, 1) + bytes([128 - code if code < 0 else code]))
@@ -140,12 +142,17 @@ async def _readers(outputs: list[int]) -> AsyncGenerator[list[asyncio.StreamRead
             transport.close()
 
 
+def _kinds(
+    output: asyncio.StreamReader, errors: asyncio.StreamReader
+) -> tuple[tuple[int, asyncio.StreamReader], ...]:
+    return (_STDOUT, output), (_STDERR, errors)
+
+
 async def _feed_plain(stream: Stream, process: Process) -> None:
     while data := await stream.read():
         if not await _to_stdin(process, data):
             return
-    if process.stdin is not None:
-        process.stdin.close()
+    _end_of_input(process)
 
 
 async def _feed_v2(stream: Stream, process: Process) -> None:
@@ -154,10 +161,16 @@ async def _feed_v2(stream: Stream, process: Process) -> None:
         while True:
             kind, length = _PACKET.unpack(await stream.read_exactly(_PACKET.size, pending))
             payload = await stream.read_exactly(length, pending)
-            if kind == _CLOSE_STDIN and process.stdin is not None:
-                process.stdin.close()
+            if kind == _CLOSE_STDIN:
+                _end_of_input(process)
             if kind == _STDIN and not await _to_stdin(process, payload):
                 return
+    _end_of_input(process)
+
+
+def _end_of_input(process: Process) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 async def _to_stdin(process: Process, data: bytes) -> bool:

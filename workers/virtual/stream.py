@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from workers.virtual.faults import Fault, FaultBox, Kind
 from workers.virtual.packet import Command, Packet
@@ -114,8 +115,19 @@ class Stream:
             if passes is not None:
                 await self._act(fault)
 
-    async def wait_closed(self) -> None:
-        await self._closed.wait()
+    async def while_open(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work, or give it up when the host closes the stream. Raises StreamClosed."""
+        task = asyncio.create_task(work)
+        closed = asyncio.create_task(self._closed.wait())
+        try:
+            await asyncio.wait((task, closed), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise StreamClosed
+            await task
+        finally:
+            for each in (task, closed):
+                each.cancel()
+            await asyncio.wait((task, closed))
 
     async def _through(self, fault: Fault, data: bytes) -> None:
         if fault.kind == "drip":
@@ -134,7 +146,7 @@ class Stream:
     async def _act(self, fault: Fault) -> None:
         self._faults.fired(fault)
         if fault.kind == "stall":
-            await self.wait_closed()
+            await self._closed.wait()
             raise StreamClosed
         with contextlib.suppress(TimeoutError):  # what passed is to reach the host before the link goes
             await asyncio.wait_for(self._may_write.wait(), _LAST_ACK_S)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.errors import TruncatedOutput
-from tests.phones import free_port, process_runs
+from tests.phones import connect_again, free_port, process_runs
 from workers.transports.adb import AdbDevice, AdbServer, list_phones
 
 CALL_S = 60.0
@@ -82,8 +82,7 @@ def test_faults_from_the_command_line_and_the_control_file(adb_server: AdbServer
         with pytest.raises(TruncatedOutput):
             device.run(["echo", "victim"], timeout_s=CALL_S)
         (tmp_path / ".phone/faults.txt").write_text("drop:on=other\n")
-        adb_server.disconnect_phone(address)
-        adb_server.connect_phone(address)
+        connect_again(adb_server, address)
         assert device.run(["echo", "victim"], timeout_s=CALL_S).stdout == b"victim\n"
         with pytest.raises(TruncatedOutput):
             device.run(["echo", "other"], timeout_s=CALL_S)

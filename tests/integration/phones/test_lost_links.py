@@ -76,6 +76,17 @@ def test_a_total_deadline_holds_against_stall_and_drip(start_phone: StartPhone, 
 
 
 @PROFILES
+def test_cleaning_up_on_a_phone_that_stalls_altogether_ends_too(
+    start_phone: StartPhone, profile: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Each command stalls right after its process id is told: also the one that ends the first one."""
+    monkeypatch.setattr("workers.transports.adb._CLEAN_UP_S", SHORT_S)
+    phone = start_phone(profile, "stall:on=shell,after=60")
+    with pytest.raises(DeadlineExceeded, match="sh: not done after"):
+        phone.device().run(["sh", "-c", ROWS], timeout_s=SHORT_S)
+
+
+@PROFILES
 def test_a_drip_is_slow_and_right(start_phone: StartPhone, profile: str):
     phone = start_phone(profile, "drip:on=echo,every_ms=1")
     assert phone.device().run(["echo", "drop by drop"], timeout_s=CALL_S).stdout == b"drop by drop\n"
