@@ -24,6 +24,11 @@ if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then
 end
 return 0
 """
+# Also a run that never has a trial must end by itself in Redis.
+_TELL = """
+redis.call('XADD', KEYS[1], '*', 'progress', ARGV[1])
+return redis.call('EXPIRE', KEYS[1], ARGV[2])
+"""
 
 
 class ResultSink:
@@ -34,6 +39,7 @@ class ResultSink:
         self._trials = trials_key(run_id)
         self._events = events_key(run_id)
         self._insert = client.register_script(_INSERT_ONCE)
+        self._tell = client.register_script(_TELL)
 
     def not_done(self, device_id: str, cases: Iterable[CaseJob]) -> list[CaseJob]:
         """Cases of a (possibly repeated) batch whose result is not in yet."""
@@ -51,6 +57,6 @@ class ResultSink:
     def progress(self, news: Progress) -> None:
         """Tell whoever watches; news that cannot be told is no reason to lose the batch that it is about."""
         try:
-            self._client.xadd(self._events, {"progress": to_json(news)})
+            self._tell(keys=[self._events], args=[to_json(news), RUN_KEYS_TTL_S])
         except redis.RedisError as e:
             log.warning("progress not told", error=str(e))

@@ -1,0 +1,114 @@
+"""Results in a real Redis: inserted once, whoever inserts them and how often."""
+
+import threading
+from collections.abc import Generator
+from dataclasses import replace
+
+import pytest
+import structlog
+
+from orchestrator.domain.event import Progress
+from orchestrator.domain.job import CaseJob
+from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, trials_key
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.broker import Broker
+from orchestrator.execution.private_redis import private_redis
+from orchestrator.storage.redis_client import RedisClient, connect
+from tests.results_fixture import case, trial
+from tests.unit.execution.redis_fixture import seconds_left
+from workers.results import ResultSink
+
+POINT = case()
+TRIAL = trial(POINT, "phone")
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Generator[Broker]:
+    found = Broker(redis_url)
+    yield found
+    found.close()
+
+
+def job(case_id: str, attempt: int = 1) -> CaseJob:
+    return CaseJob(case_id, attempt, case_id, "gles", "c0de", [], [], [])
+
+
+def stored(broker: Broker, run_id: str) -> list[Trial]:
+    return [e for e in told(broker, run_id) if isinstance(e, Trial)]
+
+
+def told(broker: Broker, run_id: str) -> list[Trial | Progress]:
+    return [event for _, event in broker.events(run_id, "0", 1)]
+
+
+def test_the_second_result_of_a_key_is_dropped(client: RedisClient, broker: Broker) -> None:
+    sink = ResultSink(client, "run-twice")
+    assert sink.insert(replace(TRIAL, reason="first"))
+    assert not sink.insert(replace(TRIAL, reason="second", verdict=Verdict.MISMATCH))
+    assert sink.insert(replace(TRIAL, attempt=2, reason="another attempt"))
+    assert [t.reason for t in stored(broker, "run-twice")] == ["first", "another attempt"]
+
+
+def test_g2_04_of_twenty_at_once_one_wins_each_round(redis_url: str, broker: Broker) -> None:
+    rounds, threads = 10, 20
+    clients = [connect(redis_url) for _ in range(threads)]
+    together = threading.Barrier(threads)
+    wins: list[tuple[int, int]] = []
+
+    def compete(me: int) -> None:
+        sink = ResultSink(clients[me], "run-race")
+        for number in range(rounds):
+            together.wait()
+            if sink.insert(replace(TRIAL, attempt=number + 1, reason=f"by {me}")):
+                wins.append((number, me))
+
+    competitors = [threading.Thread(target=compete, args=(n,)) for n in range(threads)]
+    for one in competitors:
+        one.start()
+    for one in competitors:
+        one.join()
+    for client in clients:
+        client.close()
+    assert sorted(number for number, _ in wins) == list(range(rounds))
+    kept = {(t.attempt - 1, int(t.reason.split()[1])) for t in stored(broker, "run-race")}
+    assert kept == set(wins), "the one that was told it won is the one whose result is there"
+
+
+def test_a_repeated_batch_leaves_out_what_is_done(client: RedisClient) -> None:
+    sink = ResultSink(client, "run-again")
+    sink.insert(TRIAL)
+    jobs = [job(POINT.case_id), job(POINT.case_id, 2), job("other")]
+    assert sink.not_done("phone", jobs) == jobs[1:]
+    assert sink.not_done("another-phone", jobs) == jobs
+    assert ResultSink(client, "another-run").not_done("phone", jobs) == jobs
+
+
+def test_progress_and_trials_share_one_order(client: RedisClient, broker: Broker) -> None:
+    sink = ResultSink(client, "run-order-2")
+    news = [Progress("phone", "batch", detail="b1"), Progress("phone", "started", POINT.case_id)]
+    for one in news:
+        sink.progress(one)
+    sink.insert(TRIAL)
+    assert told(broker, "run-order-2") == [*news, TRIAL]
+
+
+def test_g3_08_what_a_run_leaves_in_redis_ends_by_itself(client: RedisClient, redis_url: str) -> None:
+    ResultSink(client, "run-ttl").insert(TRIAL)
+    for key in (trials_key("run-ttl"), events_key("run-ttl")):
+        assert 0 < seconds_left(redis_url, key) <= RUN_KEYS_TTL_S
+
+
+def test_g3_08_news_alone_ends_by_itself_too(client: RedisClient, redis_url: str) -> None:
+    """A run whose batches all ended without a result."""
+    ResultSink(client, "run-news").progress(Progress("phone", "waiting"))
+    assert 0 < seconds_left(redis_url, events_key("run-news")) <= RUN_KEYS_TTL_S
+
+
+def test_news_that_cannot_be_told_costs_no_batch() -> None:
+    with private_redis() as url:
+        client = connect(url)
+    with structlog.testing.capture_logs() as logs:
+        ResultSink(client, "run-gone").progress(Progress("phone", "started", "case-1"))
+    client.close()
+    assert [entry["event"] for entry in logs] == ["progress not told"]

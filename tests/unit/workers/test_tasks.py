@@ -1,0 +1,159 @@
+"""The task around a session: each case runs once, and each gets its row whatever happens."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.domain.errors import WireError
+from orchestrator.domain.event import Progress
+from orchestrator.domain.names import RUN_BATCH_TASK
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.domain.wire import encode
+from orchestrator.execution.broker import Broker
+from orchestrator.storage.blobs import BlobStore
+from orchestrator.storage.redis_client import RedisClient
+from tests.unit.workers.fake_device import FakeDevice, bench
+from tests.unit.workers.jobs import Stock
+from workers import locks, tasks
+from workers.locks import exclusive
+from workers.results import ResultSink
+from workers.session import infra_trials
+from workers.tasks import handle, make_app
+
+
+@pytest.fixture(autouse=True)
+def lock_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Not the one that real workers of this machine use."""
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    monkeypatch.setattr(locks, "lock_folder", lambda: folder)
+    return folder
+
+
+@pytest.fixture
+def stock(tmp_path: Path) -> Stock:
+    return Stock(BlobStore((tmp_path / "store").as_uri()))
+
+
+@pytest.fixture
+def phone() -> FakeDevice:
+    return FakeDevice()
+
+
+def events(redis_url: str, run_id: str) -> list[Trial | Progress]:
+    broker = Broker(redis_url)
+    found = [event for _, event in broker.events(run_id, "0", 1)]
+    broker.close()
+    return found
+
+
+def trials(redis_url: str, run_id: str) -> list[Trial]:
+    return [e for e in events(redis_url, run_id) if isinstance(e, Trial)]
+
+
+def test_a_batch_becomes_trials_and_news(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
+) -> None:
+    batch = stock.batch(stock.job("case-1"), stock.job("case-2"), run_id="task-run")
+    handle(batch, bench(phone), client)
+    found = events(redis_url, "task-run")
+    news = [e.state for e in found if isinstance(e, Progress)]
+    assert news == ["batch", "started", "ended", "started", "ended"]
+    assert [(t.case_id, t.verdict) for t in trials(redis_url, "task-run")] == [
+        ("case-1", Verdict.PASS),
+        ("case-2", Verdict.PASS),
+    ]
+
+
+def test_g3_01_a_batch_that_is_delivered_again_does_not_touch_the_phone(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
+) -> None:
+    batch = stock.batch(stock.job("case-1"), run_id="task-again")
+    for _ in range(3):
+        handle(batch, bench(phone), client)
+    assert len(phone.jobs) == 1
+    assert len(trials(redis_url, "task-again")) == 1
+
+
+def test_g3_01_what_a_killed_worker_had_done_is_left_out(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
+) -> None:
+    one, two = stock.job("case-1"), stock.job("case-2")
+    handle(stock.batch(one, run_id="task-part"), bench(phone), client)
+    handle(stock.batch(one, two, run_id="task-part"), bench(phone), client)
+    assert "case case-1" not in phone.jobs[1]
+    assert "case case-2" in phone.jobs[1]
+    assert [t.case_id for t in trials(redis_url, "task-part")] == ["case-1", "case-2"]
+
+
+@pytest.mark.parametrize("lock", ["device-fake-1", "resource-cpu@buildhost"])
+def test_a_device_that_never_comes_free_gives_infra_rows(
+    phone: FakeDevice,
+    stock: Stock,
+    client: RedisClient,
+    redis_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    lock: str,
+) -> None:
+    monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.0)
+    run_id = f"task-locked-{lock[:6]}"
+    with exclusive(lock, timeout_s=0):
+        handle(stock.batch(stock.job("case-1"), stock.job("case-2"), run_id=run_id), bench(phone), client)
+    found = trials(redis_url, run_id)
+    assert [t.verdict for t in found] == [Verdict.INFRA] * 2
+    assert all("in use by process" in t.reason for t in found)
+    assert phone.jobs == []
+
+
+def test_waiting_for_a_shared_processor_is_news(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.01)
+    with exclusive("resource-cpu@buildhost", timeout_s=0):
+        handle(stock.batch(stock.job("case-1"), run_id="task-waits"), bench(phone), client)
+    assert Progress("fake-1", "waiting", detail="cpu@buildhost") in events(redis_url, "task-waits")
+
+
+@pytest.mark.parametrize("url", ["nosuch://store", "file:///nowhere/at/all"])
+def test_a_blob_store_that_this_worker_cannot_open_gives_infra_rows(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, url: str
+) -> None:
+    """Not silence: the orchestrator would wait a quarter of an hour for nothing."""
+    run_id = f"task-{url[:4]}"
+    batch = replace(stock.batch(stock.job("case-1"), run_id=run_id), blob_store=url)
+    handle(batch, bench(phone), client)
+    (trial,) = trials(redis_url, run_id)
+    assert trial.verdict is Verdict.INFRA
+    assert "TILEFARM_BLOBS" in trial.reason
+
+
+def test_the_celery_task_is_a_shell_around_it(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
+) -> None:
+    app = make_app(redis_url, bench(phone), client)
+    task = app.tasks[RUN_BATCH_TASK]
+    task(encode(stock.batch(stock.job("case-1"), run_id="task-shell")))
+    assert [t.verdict for t in trials(redis_url, "task-shell")] == [Verdict.PASS]
+    with pytest.raises(WireError, match="task: a Progress, expected a Batch"):
+        task(encode(Progress("phone", "batch")))
+    assert app.conf.accept_content == ["json"]
+    assert app.conf.task_serializer == "json"
+    app.close()
+
+
+def test_a_result_of_another_worker_is_not_overwritten(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
+) -> None:
+    """Both had the batch: one was thought dead and was only slow."""
+    job = stock.job("case-1")
+    (faster,) = infra_trials(bench(phone), "task-race", [job], "the faster one")
+
+    def overtake(text: bytes) -> bytes:
+        assert ResultSink(client, "task-race").insert(faster)
+        return text
+
+    phone.stdout = overtake
+    handle(stock.batch(job, run_id="task-race"), bench(phone), client)
+    assert [t.reason for t in trials(redis_url, "task-race")] == ["the faster one"]
