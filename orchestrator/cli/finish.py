@@ -9,7 +9,7 @@ from orchestrator.analysis.summary import Summary
 from orchestrator.cli.output import print_json, result
 from orchestrator.domain.results import RunResults
 from orchestrator.execution.run_folder import RunFolder, load_results, point_latest
-from reports.terminal import summary_table
+from reports.terminal import print_summary
 from reports.write import ReportPaths, write_reports
 
 
@@ -35,7 +35,7 @@ class Finished:
                 }
             )
             return
-        result.print(summary_table(self.reports.model))
+        print_summary(self.reports.model, result)
         result.print(f"\nreport: {os.path.relpath(self.reports.index)}", markup=False, soft_wrap=True)
 
 

@@ -10,7 +10,9 @@ from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.execution.private_redis import redis_server_program
 from orchestrator.storage.redis_client import connect
 from tests.farm import Farm, wait_for
-from tests.phones import free_port
+from tests.phones import adb_server, free_port, start_phone
+
+__all__ = ["adb_server", "start_phone"]
 
 
 @pytest.fixture
