@@ -44,6 +44,13 @@ static bool impose_is_valid(const char *spec) {
     return false;
 }
 
+/* Compile times and first dispatches are measured cold: a driver's cache on disk would make the second
+ * run of a suite another experiment than the first. Whoever sets these variables keeps them. */
+static void without_shader_caches(void) {
+    (void)setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
+    (void)setenv("__GL_SHADER_DISK_CACHE", "0", 0);
+}
+
 static int run_probe(int argc, char **argv, const char *impose) {
     struct probe probe = {.api = "gles", .impose = impose};
     if (argc == 4 && strcmp(argv[2], "--api") == 0) {
@@ -81,6 +88,7 @@ static int run_job(const char *dir, const char *impose) {
 
 int main(int argc, char **argv) {
     const char *impose = getenv("TILEFARM_IMPOSE");
+    without_shader_caches();
     (void)signal(SIGPIPE, SIG_IGN); /* a closed stdout must end the child, not only us */
     supervise_catch_signals();
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
