@@ -44,8 +44,9 @@ static bool impose_is_valid(const char *spec) {
     return false;
 }
 
-/* Compile times and first dispatches are measured cold: a driver's cache on disk would make the second
- * run of a suite another experiment than the first. Whoever sets these variables keeps them. */
+/* Compile times and first dispatches are measured cold: a driver's cache on disk would make the
+ * second run of a suite another experiment than the first. Whoever sets these variables keeps them.
+ */
 static void without_shader_caches(void) {
     (void)setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
     (void)setenv("__GL_SHADER_DISK_CACHE", "0", 0);
