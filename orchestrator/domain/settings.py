@@ -23,4 +23,7 @@ class Settings(BaseSettings):
     """Builds of the runner, one folder a CMake preset."""
 
     def blob_store(self) -> str:
-        return self.blobs or (self.out.resolve() / "blobs").as_uri()
+        """As an URL that means the same in every process of this machine, wherever it was started."""
+        if "://" in self.blobs:
+            return self.blobs
+        return (Path(self.blobs) if self.blobs else self.out / "blobs").resolve().as_uri()

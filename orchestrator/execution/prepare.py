@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.domain.case import Case
-from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
-from orchestrator.domain.kernel import NOT_FINITE_BITS, Array, Kernel, Reference, Tolerance
+from orchestrator.domain.kernel import NOT_FINITE_BITS, Array, Kernel, Reference
 from orchestrator.domain.results import CaseInfo
+from orchestrator.execution.kernel_checks import check_case, check_inputs, check_references, stored
+from orchestrator.planning.kernel_call import ask
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.matrix import Suite
 from orchestrator.planning.render import render_case
@@ -21,8 +22,6 @@ from orchestrator.storage.blobs import BlobStore
 
 DEGENERATE_ABSMAX = 1e-12
 """A reference below this carries no signal: its comparison would say nothing (field case G1-02)."""
-
-_NUMPY = {"f32": np.dtype("<f4"), "f16": np.dtype("<f2"), "u32": np.dtype("<u4")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +46,16 @@ class _Data:
     reference_blobs: Mapping[str, str]
     shapes: Mapping[str, list[int]]
     absmax: float
+    """Of the weakest output: one with signal does not vouch for another."""
 
 
 class Preparer:
-    """Prepares cases one after another; the inputs and references of the last workload stay in memory."""
+    """Prepares cases one after another; only the inputs of the last ``data_key`` stay in memory."""
 
     def __init__(self, suite: Suite, store: BlobStore) -> None:
         self._suite = suite
         self._store = store
-        self._data: dict[str, _Data] = {}
+        self._last: tuple[str, _Data] | None = None
 
     def prepare(self, loaded: LoadedKernel, case: Case) -> Prepared | Degenerate:
         """Jobs for one case.
@@ -67,9 +67,10 @@ class Preparer:
         data = self._data_of(kernel, case)
         if not data.absmax >= DEGENERATE_ABSMAX:
             return Degenerate(f"reference_absmax {data.absmax:.3g} < {DEGENERATE_ABSMAX:.3g}")
-        rendered = render_case(loaded, case)
-        tolerance = dict(kernel.tolerance(case, data.inputs))
-        _check_outputs(kernel, case, data.reference_blobs, tolerance)
+        buffers = ask(case, "buffers", lambda: kernel.buffers(case))
+        rendered = ask(case, "passes", lambda: render_case(loaded, case))
+        tolerance = dict(ask(case, "tolerance", lambda: kernel.tolerance(case, data.inputs)))
+        check_case(case, buffers, rendered.passes, data.reference_blobs, tolerance)
         job = CaseJob(
             case_id=case.case_id,
             attempt=1,
@@ -77,8 +78,7 @@ class Preparer:
             api=str(case.axes.get("api", "")),
             code_hash=rendered.code_hash,
             buffers=[
-                BufferJob(b.name, b.role, b.dtype, b.count, data.input_blobs.get(b.name))
-                for b in kernel.buffers(case)
+                BufferJob(b.name, b.role, b.dtype, b.count, data.input_blobs.get(b.name)) for b in buffers
             ],
             passes=[
                 PassJob(self._store.put(p.glsl.encode("ascii")), p.grid, p.shared_bytes, p.buffers)
@@ -96,7 +96,7 @@ class Preparer:
         info = CaseInfo(
             case=case,
             code_hash=rendered.code_hash,
-            cost=kernel.cost(case),
+            cost=ask(case, "cost", lambda: kernel.cost(case)),
             tolerance=tolerance,
             workgroup=rendered.passes[0].workgroup,
             shared_bytes=max(p.shared_bytes for p in rendered.passes),
@@ -106,22 +106,25 @@ class Preparer:
         return Prepared(info, job)
 
     def _data_of(self, kernel: Kernel, case: Case) -> _Data:
-        key = kernel.data_key(case)
-        if key not in self._data:
-            self._data = {k: v for k, v in self._data.items() if _small(v)}
-            self._data[key] = self._make_data(kernel, case)
-        return self._data[key]
+        key = ask(case, "data_key", lambda: kernel.data_key(case))
+        if self._last is None or self._last[0] != key:
+            self._last = None  # the big one goes before the next one comes
+            self._last = (key, self._make_data(kernel, case))
+        return self._last[1]
 
     def _make_data(self, kernel: Kernel, case: Case) -> _Data:
-        inputs = dict(kernel.inputs(case))
-        references = kernel.reference(case, inputs)
-        dtypes = {b.name: b.dtype for b in kernel.buffers(case)}
+        buffers = ask(case, "buffers", lambda: kernel.buffers(case))
+        inputs = dict(ask(case, "inputs", lambda: kernel.inputs(case)))
+        check_inputs(case, buffers, inputs)
+        references = dict(ask(case, "reference", lambda: kernel.reference(case, inputs)))
+        check_references(case, buffers, references)
+        dtypes = {b.name: b.dtype for b in buffers}
         return _Data(
             inputs=inputs,
-            input_blobs={n: self._store.put(_bytes(a, dtypes[n])) for n, a in inputs.items()},
+            input_blobs={n: self._store.put(stored(a, dtypes[n]).tobytes()) for n, a in inputs.items()},
             reference_blobs={n: self._store.put(_reference_bytes(r)) for n, r in references.items()},
             shapes={n: [int(d) for d in r.shape] for n, r in references.items()},
-            absmax=max((_absmax(r) for r in references.values()), default=0.0),
+            absmax=min(_absmax(r) for r in references.values()),
         )
 
 
@@ -140,16 +143,6 @@ def prepare_all(
     return found
 
 
-def _small(data: _Data) -> bool:
-    """Keep what costs little memory; a big workload's tensors go when the next one comes."""
-    return sum(a.nbytes for a in data.inputs.values()) < 4 << 20
-
-
-def _bytes(array: Array, dtype: str) -> bytes:
-    """C-order bytes of the storage type; the runner pads to 4 bytes on the device."""
-    return np.ascontiguousarray(array, dtype=_NUMPY[dtype]).tobytes()
-
-
 def _reference_bytes(reference: Reference) -> bytes:
     """Float64 bytes; a NaN becomes the one pattern by which the runner knows it was meant."""
     data = np.array(reference, dtype="<f8", order="C")
@@ -160,14 +153,3 @@ def _reference_bytes(reference: Reference) -> bytes:
 def _absmax(reference: Reference) -> float:
     finite = np.abs(reference[np.isfinite(reference)])
     return float(finite.max()) if finite.size else 0.0
-
-
-def _check_outputs(
-    kernel: Kernel, case: Case, references: Mapping[str, str], tolerance: Mapping[str, Tolerance]
-) -> None:
-    outputs = {b.name for b in kernel.buffers(case) if b.role in ("out", "inout")}
-    if set(references) - outputs or set(references) != set(tolerance) or not references:
-        raise KernelFolderError(
-            f"kernels/{kernel.name}/kernel.py: reference gives {sorted(references)} and tolerance "
-            f"{sorted(tolerance)}; both must name the same output buffers, among {sorted(outputs)}"
-        )

@@ -1,0 +1,166 @@
+"""From a planned case to a job that a phone can run without knowing the kernel."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.domain.case import Case
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.kernel import NOT_FINITE_BITS, Buffer, Tolerance
+from orchestrator.execution.prepare import Degenerate, Prepared, Preparer, prepare_all
+from orchestrator.planning.kernel_folder import LoadedKernel
+from orchestrator.planning.matrix import Suite
+from orchestrator.storage.blobs import BlobStore
+from tests.unit.execution.toy_kernel import Doubling, load, point
+
+SUITE = Suite("smoke", (), repeats=7, warmup=2, replays=3, deadline_s=11)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> BlobStore:
+    return BlobStore((tmp_path / "blobs").as_uri())
+
+
+@pytest.fixture
+def kernel() -> Doubling:
+    return Doubling()
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, kernel: Doubling) -> LoadedKernel:
+    return load(tmp_path / "kernels", kernel)
+
+
+@pytest.fixture
+def preparer(store: BlobStore) -> Preparer:
+    return Preparer(SUITE, store)
+
+
+def prepared(preparer: Preparer, loaded: LoadedKernel, case: Case | None = None) -> Prepared:
+    found = preparer.prepare(loaded, case or point())
+    assert isinstance(found, Prepared)
+    return found
+
+
+def test_a_job_holds_everything_by_content(
+    preparer: Preparer, loaded: LoadedKernel, store: BlobStore, kernel: Doubling
+) -> None:
+    found = prepared(preparer, loaded)
+    job, info = found.job, found.info
+    x = kernel.inputs(point())["x"]
+    assert (job.case_id, job.attempt, job.api, job.label) == (point().case_id, 1, "gles", point().label)
+    assert (job.repeats, job.warmup, job.replays, job.deadline_ms) == (7, 2, 3, 11_000)
+    assert [(b.name, b.role, b.dtype, b.count) for b in job.buffers] == [
+        ("x", "in", "f32", 5),
+        ("o", "out", "f32", 5),
+    ]
+    assert store.get(job.buffers[0].blob or "") == x.tobytes()
+    assert job.buffers[1].blob is None
+    reference = np.frombuffer(store.get(job.checks[0].reference), "<f8")
+    assert reference.tolist() == (2.0 * x.astype(np.float64)).tolist()
+    assert (job.checks[0].buffer, job.checks[0].atol, job.checks[0].rtol) == ("o", 1e-6, 1e-3)
+    (step,) = job.passes
+    assert store.get(step.shader).startswith(b"#version 310 es\nlayout(local_size_x = 8)")
+    assert (step.grid, step.shared_bytes, step.buffers) == ((1, 1, 1), 32, ("x", "o"))
+    assert (info.case, info.code_hash) == (point(), job.code_hash)
+    assert (info.workgroup, info.shared_bytes) == ((8, 1, 1), 32)
+    assert (info.dispatches, info.output_shape, info.cost.flops) == (1, {"o": [5]}, 5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_half_inputs_are_the_halves_themselves_without_padding(
+    preparer: Preparer, loaded: LoadedKernel, store: BlobStore, kernel: Doubling, n: int
+) -> None:
+    """The runner wants COUNT × 2 bytes exactly, also for an odd count."""
+    job = prepared(preparer, loaded, point(n, precision="fp16_storage")).job
+    halves = kernel.inputs(point(n, precision="fp16_storage"))["x"]
+    assert store.get(job.buffers[0].blob or "") == halves.astype("<f2").tobytes()
+    reference = np.frombuffer(store.get(job.checks[0].reference), "<f8")
+    assert reference.tolist() == (2.0 * halves.astype(np.float64)).tolist(), "of the rounded inputs"
+
+
+def test_a_fortran_ordered_input_lies_in_c_order(
+    preparer: Preparer, loaded: LoadedKernel, store: BlobStore, kernel: Doubling
+) -> None:
+    table = np.arange(6, dtype=np.float32).reshape(2, 3)
+    kernel.changed["inputs"] = lambda _value: {"x": np.asfortranarray(table)}
+    job = prepared(preparer, loaded, point(6)).job
+    assert store.get(job.buffers[0].blob or "") == table.tobytes()
+
+
+def test_nan_in_a_reference_becomes_the_demand_not_finite(
+    preparer: Preparer, loaded: LoadedKernel, store: BlobStore
+) -> None:
+    found = preparer.prepare(loaded, point(inputs="one_nan"))
+    assert isinstance(found, Prepared)
+    bits = np.frombuffer(store.get(found.job.checks[0].reference), "<u8")
+    assert [int(b) == NOT_FINITE_BITS for b in bits] == [False, True, False, False, False]
+
+
+def test_references_are_computed_once_for_all_variants(
+    preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
+) -> None:
+    cases = [point(n, tile=tile) for n in (5, 9) for tile in ("8", "16")]
+    counts: list[int] = []
+    found = prepare_all(preparer, {"doubling": loaded}, {c.case_id: c for c in cases}, counts.append)
+    assert set(found) == {c.case_id for c in cases}
+    assert counts == [1, 2, 3, 4]
+    assert (kernel.calls["inputs"], kernel.calls["reference"]) == (2, 2), "two workloads, four cases"
+    jobs = [p.job for p in found.values() if isinstance(p, Prepared)]
+    assert len({j.checks[0].reference for j in jobs}) == 2
+    assert len({j.code_hash for j in jobs}) == 4
+
+
+def test_variants_share_references_however_they_are_ordered(
+    preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
+) -> None:
+    interleaved = [point(n, tile=tile) for tile in ("8", "16") for n in (5, 9, 13)]
+    prepare_all(preparer, {"doubling": loaded}, {c.case_id: c for c in interleaved}, lambda _: None)
+    assert kernel.calls["reference"] == 3
+
+
+def test_the_same_case_gives_the_same_job_on_another_day(
+    tmp_path: Path, loaded: LoadedKernel, preparer: Preparer
+) -> None:
+    again = Preparer(SUITE, BlobStore((tmp_path / "other").as_uri()))
+    assert again.prepare(loaded, point()) == preparer.prepare(loaded, point())
+
+
+def test_the_code_hash_follows_the_code_and_not_the_inputs(
+    tmp_path: Path, preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
+) -> None:
+    first = prepared(preparer, loaded).info.code_hash
+    other_seed = preparer.prepare(loaded, point(seed=2))
+    assert isinstance(other_seed, Prepared)
+    assert other_seed.info.code_hash == first
+    faster = load(tmp_path / "edited", kernel, "#version 310 es\n// edited {{ n }} {{ workgroup[0] }}\n")
+    assert prepared(preparer, faster).info.code_hash != first
+    kernel.tolerance_version = "2"
+    assert prepared(preparer, loaded).info.code_hash != first
+
+
+@pytest.mark.parametrize("inputs", ["zeros", "tiny"])
+def test_g1_02_a_reference_without_signal_is_refused(
+    preparer: Preparer, loaded: LoadedKernel, inputs: str
+) -> None:
+    """Values decayed to 1e-19 carry no information: neither a pass nor a failure would mean anything."""
+    found = preparer.prepare(loaded, point(inputs=inputs))
+    assert isinstance(found, Degenerate)
+    assert found.reason.startswith("reference_absmax ")
+    assert found.reason.endswith(" < 1e-12")
+
+
+def test_g1_02_one_output_with_signal_does_not_vouch_for_another(
+    preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
+) -> None:
+    """The smallest of all outputs counts."""
+    kernel.changed["buffers"] = lambda value: (*value, Buffer("l", "out", "f32", 5))
+    kernel.changed["reference"] = lambda value: value | {"l": np.full(5, 1e-19)}
+    kernel.changed["tolerance"] = lambda value: value | {"l": Tolerance(0.0, 0.0, 0.0)}
+    assert isinstance(preparer.prepare(loaded, point()), Degenerate)
+
+
+def test_blobs_are_named_by_their_content(preparer: Preparer, loaded: LoadedKernel, store: BlobStore) -> None:
+    for digest in prepared(preparer, loaded).job.blobs():
+        assert sha256_hex(store.get(digest)) == digest
