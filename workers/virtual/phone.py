@@ -8,16 +8,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from orchestrator.domain.errors import InfraError
 from workers.virtual.faults import Fault, FaultBox, parse_fault
 from workers.virtual.link import Body, Link
+from workers.virtual.listener import Listener
 from workers.virtual.profile import PhoneProfile
 from workers.virtual.root import PhoneRoot
 from workers.virtual.shell import Shell
 
 _ABI_BY_MACHINE = {"x86_64": "x86_64", "aarch64": "arm64-v8a", "armv7l": "armeabi-v7a", "i686": "x86"}
-_ADOPTED = range(5554, 5586)
-"""An adb server takes whatever listens there for an emulator and lists it by itself."""
 CONTROL_FILE = "faults.txt"
 """In the phone's ``.phone`` folder: one fault a line, read again whenever a service ends."""
 
@@ -47,7 +45,7 @@ class VirtualPhone:
         self.port = port
         self.boots = 0
         self._shell = Shell(profile, self.root)
-        self._server: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._links: set[Link] = set()
         self._serving: set[asyncio.Task[None]] = set()
         self._control_mtime_ns = 0
@@ -80,48 +78,38 @@ class VirtualPhone:
 
     async def __aenter__(self) -> Self:
         self.root.make(self.profile, self.properties())
-        self._server = await self._listen()
+        self._listener = Listener(self.port)
+        self.port = self._listener.port
+        await self._listener.open(self._accept)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._server is not None:
-            self._server.close()
+        if self._listener is not None:
+            self._listener.release()
+            self._listener = None
         await self._unplug()
         await self._shell.end_all()
-        if self._serving:
+        while self._serving:
             await asyncio.wait(self._serving)
-        if self._server is not None:
-            await self._server.wait_closed()
 
     async def reboot(self, down_s: float = 0.2) -> None:
-        """Every link drops, every command dies, the boot id changes; back after ``down_s``."""
+        """Every link drops, every command dies, the boot id changes; reachable again after ``down_s``."""
         self.down = True
+        if self._listener is not None:
+            self._listener.close()
         await self._unplug()
         await self._shell.end_all()
         self.root.new_boot_id()
         self.boots += 1
         await asyncio.sleep(down_s)
+        if self._listener is not None:
+            await self._listener.open(self._accept)
         self.down = False
 
-    async def _listen(self) -> asyncio.Server:
-        wanted = [self.port] if self.port else [0] * 8
-        for port in wanted:
-            try:
-                server = await asyncio.start_server(self._accept, "127.0.0.1", port)
-            except OSError as e:
-                raise InfraError(
-                    f"virtual phone: cannot listen on 127.0.0.1:{port} ({e.strerror}). Choose another port."
-                ) from e
-            self.port = int(server.sockets[0].getsockname()[1])
-            if self.port not in _ADOPTED or port:
-                return server
-            server.close()
-        raise InfraError("virtual phone: found only ports that an adb server adopts. Choose one with --port.")
-
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.down:
+        if self._listener is None:  # accepted a moment before the phone was left
             writer.close()
             return
         self._read_control_file()

@@ -84,11 +84,11 @@ class Shell:
 
     async def end_all(self) -> None:
         """Power off: SIGKILL to the group of every command that still runs."""
-        for process in self.running:
+        ending, self.running = self.running, set()
+        for process in ending:
             _signal_group(process, signal.SIGKILL)
-        for process in self.running:
+        for process in ending:
             await process.wait()
-        self.running.clear()
 
     async def _start(self, command: str, *, separate_errors: bool) -> tuple[Process, list[int]]:
         """The process and the read ends of its output pipes.
