@@ -84,7 +84,7 @@ def probe(device: Device, runner: str) -> list[Profile]:
     result = device.run(stderr_aside([runner, "probe"], "/dev/null"), timeout_s=PROBE_TIMEOUT_S)
     lines = result.stdout.splitlines(keepends=True)
     if result.exit_code != 0:
-        shown = result.stdout[-300:].decode("ascii", "backslashreplace").strip()
+        shown = repr(result.stdout[-300:].strip())[2:-1]  # a phone's words: no escape reaches a terminal
         raise InfraError(
             f"{device.serial}: the runner found no GPU driver (exit code {result.exit_code}) {shown}. "
             "On Debian install libegl1 libgles2 libgl1-mesa-dri; `tilefarm doctor` checks them"

@@ -56,6 +56,7 @@ def _open_phone(device: AdbDevice, settings: Settings) -> Bench:
     renderer = profiles[0].renderer
     host = platform.node() or "localhost"
     device_id = phone_id(properties)
+    virtual = is_virtual(properties)
     record = DeviceRecord(
         device_id=device_id,
         transport="adb",
@@ -63,10 +64,10 @@ def _open_phone(device: AdbDevice, settings: Settings) -> Bench:
         name=properties.get("ro.product.model", device.serial),
         soc=phone_soc(properties, renderer),
         profiles=profiles,
-        resource=_resource(renderer, device_id, host),
+        resource=_resource(renderer, f"gpu@{host}" if virtual else device_id, host),
         host=host,
         os_build=os_build(properties),
-        virtual=is_virtual(properties),
+        virtual=virtual,
         health=read_health(device, CALL_TIMEOUT_S),
     )
     return Bench(device, record, runner)

@@ -15,6 +15,7 @@ from tests.unit.workers import streams
 from workers.bench import Bench
 from workers.transports.base import CommandResult, Device
 
+RUNNER_NAME = "tilefarm-runner"
 WORKDIR = "/data/local/tmp/tilefarm"
 RUNNER = f"{WORKDIR}/bin/tilefarm-runner-0123456789abcdef"
 
@@ -70,8 +71,10 @@ class FakeDevice:
     def run(
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
     ) -> CommandResult:
-        del argv, timeout_s, env
-        return self.probe_result
+        """The runner's probe is scripted; every other command says nothing."""
+        assert timeout_s > 0
+        del env
+        return self.probe_result if RUNNER_NAME in " ".join(argv) else CommandResult(0, b"")
 
     def stream(
         self,
