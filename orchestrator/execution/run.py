@@ -12,8 +12,7 @@ from orchestrator.domain.job import CaseJob
 from orchestrator.domain.names import Lane
 from orchestrator.domain.results import CaseInfo, Missing, Pruned, RunInfo, RunResults
 from orchestrator.domain.verdict import Verdict
-from orchestrator.execution.broker import Broker
-from orchestrator.execution.dispatch import Dispatcher, Watcher
+from orchestrator.execution.dispatch import Dispatcher, Farm, Watcher
 from orchestrator.execution.prepare import Degenerate, Prepared, Preparer, prepare_all
 from orchestrator.execution.run_folder import Manifest, RunFolder, previous_results
 from orchestrator.planning.kernel_folder import LoadedKernel
@@ -82,7 +81,7 @@ def start_run(
     return RunFolder.create(request.out, Manifest(results, jobs, request.blob_store, request.lane))
 
 
-def carry_out(folder: RunFolder, broker: Broker, watcher: Watcher, out: Path) -> RunResults:
+def carry_out(folder: RunFolder, broker: Farm, watcher: Watcher, out: Path) -> RunResults:
     """Dispatch what has no verdict yet and write results.json; used for a new run and for a resumed one."""
     manifest = folder.manifest()
     run = manifest.planned.run

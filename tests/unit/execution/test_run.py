@@ -1,0 +1,156 @@
+"""One run from plan to results.json, with a farm in memory."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from orchestrator.domain.case import Case
+from orchestrator.domain.results import Missing, Pruned
+from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.run import Request, carry_out, git_commit, start_run
+from orchestrator.execution.run_folder import RunFolder, load_results
+from orchestrator.planning.estimate import Estimate
+from orchestrator.planning.kernel_folder import LoadedKernel
+from orchestrator.planning.matrix import Suite
+from orchestrator.planning.plan import DevicePlan, Plan, PlannedCase
+from tests.results_fixture import device
+from tests.unit.execution.fake_farm import FakeFarm, Notes
+from tests.unit.execution.toy_kernel import Doubling, load, point
+
+CASES = [point(5), point(5, tile="16"), point(5, inputs="zeros"), point(99, tile="16")]
+SMALL, WIDE, ZEROS, NOWHERE = (c.case_id for c in CASES)
+TOO_BIG = Pruned("phone-a", NOWHERE, Verdict.UNSUPPORTED, ["shared_bytes 64 > 32"])
+
+
+@pytest.fixture
+def kernel() -> Doubling:
+    return Doubling()
+
+
+@pytest.fixture
+def kernels(tmp_path: Path, kernel: Doubling) -> dict[str, LoadedKernel]:
+    return {"doubling": load(tmp_path / "kernels", kernel)}
+
+
+def plan(jobs: Mapping[str, list[Case]]) -> Plan:
+    guess = Estimate(1.0, "guess")
+    devices = [
+        DevicePlan(device(d), [PlannedCase(c.case_id, c, guess) for c in cs]) for d, cs in jobs.items()
+    ]
+    return Plan(Suite("smoke", ()), {c.case_id: c for c in CASES}, devices, pruned=[TOO_BIG])
+
+
+def request(out: Path, run_id: str = "20261201T010000Z-smoke-aaaa") -> Request:
+    blobs = (out / "blobs").as_uri()
+    return Request(run_id, out, blobs, "nightly", "tilefarm run", [Missing("pixel", "", "unauthorized")])
+
+
+def start(
+    out: Path, kernels: dict[str, LoadedKernel], run_id: str = "20261201T010000Z-smoke-aaaa"
+) -> RunFolder:
+    jobs = {"phone-a": CASES[:3], "phone-b": CASES[:1]}
+    return start_run(plan(jobs), kernels, request(out, run_id), lambda _: None)
+
+
+def test_everything_is_on_disk_before_anything_runs(
+    tmp_path: Path, kernels: dict[str, LoadedKernel], kernel: Doubling
+) -> None:
+    manifest = start(tmp_path, kernels).manifest()
+    assert {d: [j.case_id for j in jobs] for d, jobs in manifest.jobs.items()} == {
+        "phone-a": [SMALL, WIDE],
+        "phone-b": [SMALL],
+    }
+    assert manifest.lane == "nightly"
+    assert manifest.planned.missing == [Missing("pixel", "", "unauthorized")]
+    assert (manifest.planned.run.suite, manifest.planned.run.finished_at) == ("smoke", "")
+    assert kernel.calls["reference"] == 2, "once a workload, not once a device"
+
+
+def test_g1_02_a_case_without_signal_is_pruned_with_its_reason(
+    tmp_path: Path, kernels: dict[str, LoadedKernel]
+) -> None:
+    pruned = start(tmp_path, kernels).manifest().planned.pruned
+    assert pruned[0] == TOO_BIG
+    assert [(p.device_id, p.case_id, p.verdict) for p in pruned[1:]] == [("phone-a", ZEROS, Verdict.INVALID)]
+    assert pruned[1].reasons == ["reference_absmax 0 < 1e-12"]
+
+
+def test_cases_that_run_nowhere_are_still_described(
+    tmp_path: Path, kernels: dict[str, LoadedKernel], kernel: Doubling
+) -> None:
+    cases = start(tmp_path, kernels).manifest().planned.cases
+    assert set(cases) == {SMALL, WIDE, ZEROS, NOWHERE}
+    assert cases[NOWHERE].code_hash == ""
+    assert cases[NOWHERE].shared_bytes == 64
+    assert cases[SMALL].code_hash != ""
+    assert kernel.calls["inputs"] == 2, "no data is made for what nobody runs"
+
+
+def test_a_run_ends_in_results_json(tmp_path: Path, kernels: dict[str, LoadedKernel]) -> None:
+    folder = start(tmp_path, kernels)
+    farm = FakeFarm(workers={"phone-a": "w1", "phone-b": "w2"})
+    notes = Notes()
+    done = carry_out(folder, farm, notes, tmp_path)
+    assert load_results(folder.path) == done
+    assert {(t.device_id, t.case_id) for t in done.trials} == {
+        ("phone-a", SMALL),
+        ("phone-a", WIDE),
+        ("phone-b", SMALL),
+    }
+    assert done.run.finished_at
+    assert done.previous_run == ""
+    assert {lane for _, lane in farm.sent} == {"nightly"}
+    assert len(notes.trials) == 3
+
+
+def test_the_next_run_is_compared_with_this_one(tmp_path: Path, kernels: dict[str, LoadedKernel]) -> None:
+    farm = FakeFarm(workers={"phone-a": "w1", "phone-b": "w2"})
+    first = carry_out(start(tmp_path, kernels), farm, Notes(), tmp_path)
+    second = carry_out(start(tmp_path, kernels, "20261202T010000Z-smoke-bbbb"), farm, Notes(), tmp_path)
+    assert second.previous_run == first.run.run_id
+
+
+def test_a_run_that_was_cut_off_is_completed(tmp_path: Path, kernels: dict[str, LoadedKernel]) -> None:
+    folder = start(tmp_path, kernels)
+    farm = FakeFarm(workers={"phone-a": "w1", "phone-b": "w2"})
+    notes = Notes()
+
+    def cut(_trial: object) -> None:
+        raise KeyboardInterrupt
+
+    notes.on_trial = cut
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(folder, farm, notes, tmp_path)
+    assert not folder.results_json.exists()
+    already = len(folder.trials())
+    again = FakeFarm(workers={"phone-a": "w3", "phone-b": "w4"})
+    done = carry_out(RunFolder(folder.path), again, Notes(), tmp_path)
+    assert len(done.trials) == 3
+    assert len(again.attempts()) == 3 - already
+    assert done.missing == [Missing("pixel", "", "unauthorized")]
+
+
+def git(folder: Path, *words: str) -> None:
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    names = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", *names, *words], cwd=folder, check=True, capture_output=True, env=os.environ | own)
+
+
+def test_the_commit_says_whether_the_tree_was_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert git_commit() == "", "outside git"
+    git(tmp_path, "init", "-q")
+    assert git_commit() == "", "nothing was ever committed"
+    (tmp_path / "matrix.yaml").write_text("suites: {}\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    clean = git_commit()
+    assert len(clean) == 12
+    (tmp_path / "matrix.yaml").write_text("suites: {smoke: []}\n")
+    assert git_commit() == f"{clean}+dirty"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert git_commit() == "", "git is not installed"
