@@ -26,8 +26,11 @@ with private_redis() as url:
 """
 
 
-def server_of(parent: int) -> psutil.Process:
-    (server,) = [p for p in psutil.Process(parent).children() if "redis-server" in p.name()]
+def server_of(url: str, parent: int) -> psutil.Process:
+    """The child of ``parent`` that listens on the URL's socket."""
+    path = url.removeprefix("redis+socket://")
+    children = psutil.Process(parent).children()
+    (server,) = [p for p in children if path in {c.laddr for c in p.net_connections("unix")}]
     return server
 
 
@@ -36,7 +39,7 @@ def test_it_answers_on_a_socket_and_takes_no_port() -> None:
         assert url.startswith("redis+socket:///")
         client = connect(url)
         assert client.ping()
-        assert server_of(os.getpid()).net_connections("inet") == []
+        assert server_of(url, os.getpid()).net_connections("inet") == []
         client.close()
 
 
@@ -55,7 +58,7 @@ def test_it_is_gone_afterwards_with_its_folder(fails: bool) -> None:
 
     def use() -> None:
         with private_redis() as url:
-            seen.append((server_of(os.getpid()), Path(url.removeprefix("redis+socket://")).parent))
+            seen.append((server_of(url, os.getpid()), Path(url.removeprefix("redis+socket://")).parent))
             if fails:
                 raise ValueError("inside")
 
@@ -72,8 +75,7 @@ def test_it_dies_with_an_owner_that_was_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as owner:
         assert owner.stdout is not None
-        assert owner.stdout.readline().startswith(b"redis+socket://")
-        server = server_of(owner.pid)
+        server = server_of(owner.stdout.readline().decode().strip(), owner.pid)
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
     with suppress(psutil.NoSuchProcess):
