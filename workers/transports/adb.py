@@ -63,6 +63,18 @@ class _Connection(AdbConnection):
             n -= len(data)
         return b"".join(parts)
 
+    def read_string_block(self) -> str:
+        """adbutils returns half a block as if it were whole."""
+        head = self._read_fully(4)
+        try:
+            size = int(head, 16)
+        except ValueError:
+            raise AdbError(f"not an answer of adb: {head!r}") from None
+        body = self._read_fully(size)
+        if len(body) < size:
+            raise AdbError(f"the server hung up after {len(body)} of {size} bytes")
+        return body.decode("utf-8", "surrogateescape")
+
     def recv(self, n: int, left_s: float | None = None) -> bytes:
         self.conn.settimeout(left_s if left_s is not None else self.deadline.left())
         return self.conn.recv(n)

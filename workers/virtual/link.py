@@ -161,9 +161,14 @@ class Link:
         name, _, argument = service.partition(":")
         kind, *options = name.split(",")
         shell = self._body.shell
-        if kind == "shell" and "v2" in options and "shell_v2" in self._body.profile.adb.features:
+        v2 = "v2" in options
+        if kind == "shell" and v2 and "shell_v2" not in self._body.profile.adb.features:
+            return None
+        if kind == "shell" and not argument and "raw" not in options:
+            return lambda stream: shell.interactive(stream, v2=v2)
+        if kind == "shell" and v2:
             return lambda stream: shell.v2(stream, argument)
-        if kind == "shell" and "v2" not in options:
+        if kind == "shell":
             return lambda stream: shell.plain(stream, argument, terminal=True)
         if kind == "exec":
             return lambda stream: shell.plain(stream, argument, terminal=False)

@@ -93,6 +93,7 @@ class VirtualPhone:
         await self._shell.end_all()
         while self._serving:
             await asyncio.wait(self._serving)
+        await self._shell.end_all()  # what a service had just been starting
 
     async def reboot(self, down_s: float = 0.2) -> None:
         """Every link drops, every command dies, the boot id changes; reachable again after ``down_s``."""

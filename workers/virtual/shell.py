@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from workers.virtual.profile import PhoneProfile
 from workers.virtual.root import PhoneRoot
 from workers.virtual.stream import Stream, StreamClosed
+from workers.virtual.terminal import Terminal, open_terminal
 
-_STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
+_STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN, _WINDOW_SIZE = range(6)
 _PACKET = struct.Struct("<BI")
 _CHUNK = 16 * 1024
 
@@ -75,11 +76,27 @@ class Shell:
                 await stream.while_open(both(output, errors))
             code = await process.wait()
             await stream.at_exit()
-            await stream.write(_PACKET.pack(_EXIT, 1) + bytes([128 - code if code < 0 else code]))
+            await stream.write(_exit_packet(code))
         except StreamClosed:
             return
         finally:
             await _cancel(feeder)
+            self._forget_ended()
+
+    async def interactive(self, stream: Stream, *, v2: bool) -> None:
+        """A shell for a person, on a terminal."""
+        environment = self.root.environment(self.profile)
+        try:
+            async with open_terminal(str(self.root.folder), environment) as (terminal, process):
+                self.running.add(process)
+                keys = asyncio.create_task(_feed_terminal(stream, terminal, v2=v2))
+                try:
+                    await stream.while_open(_show(stream, terminal, process, v2=v2))
+                finally:
+                    await _cancel(keys)
+        except StreamClosed:
+            return
+        finally:
             self._forget_ended()
 
     async def end_all(self) -> None:
@@ -98,8 +115,7 @@ class Shell:
         try:
             process = await asyncio.create_subprocess_exec(
                 "/bin/sh",
-                "-c",
-                self.root.host_command(command),
+                *(["-c", self.root.host_command(command)] if command else []),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=pipes[0][1],
                 stderr=pipes[-1][1],
@@ -171,6 +187,33 @@ async def _feed_v2(stream: Stream, process: Process) -> None:
 def _end_of_input(process: Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
+
+
+async def _show(stream: Stream, terminal: Terminal, process: Process, *, v2: bool) -> None:
+    while data := await terminal.read():
+        await stream.write(_PACKET.pack(_STDOUT, len(data)) + data if v2 else data)
+    code = await process.wait()
+    if v2:
+        await stream.write(_exit_packet(code))
+
+
+async def _feed_terminal(stream: Stream, terminal: Terminal, *, v2: bool) -> None:
+    pending = bytearray()
+    with contextlib.suppress(StreamClosed):
+        while v2:
+            kind, length = _PACKET.unpack(await stream.read_exactly(_PACKET.size, pending))
+            payload = await stream.read_exactly(length, pending)
+            if kind == _STDIN:
+                await terminal.write(payload)
+            if kind == _WINDOW_SIZE:
+                terminal.resize(payload)
+    while not v2 and (data := await stream.read()):
+        await terminal.write(data)
+
+
+def _exit_packet(code: int) -> bytes:
+    """A process that a signal ended has 128 and its number, as adbd tells it."""
+    return _PACKET.pack(_EXIT, 1) + bytes([128 - code if code < 0 else code])
 
 
 async def _to_stdin(process: Process, data: bytes) -> bool:

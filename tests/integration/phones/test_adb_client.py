@@ -10,6 +10,9 @@ from tests.phones import RunningPhone, StartPhone, own_adb_server
 from workers.virtual.profile import shipped_profiles
 
 CALL_S = 60.0
+FORCE_TERMINAL = {"snapdragon-8-gen-3": ("-t", "-t")}
+"""Standard input of a test is no terminal, so adb has to be told; it refuses that for old phones, which
+always give one."""
 
 
 def adb(phone: RunningPhone, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -66,6 +69,21 @@ def test_folders_go_there_and_back(start_phone: StartPhone, tmp_path: Path, prof
     assert pulled.returncode == 0, pulled.stderr
     assert (tmp_path / "back/sub/big").read_bytes() == bytes(range(256)) * 4000
     assert (tmp_path / "back/empty").read_bytes() == b""
+
+
+@pytest.mark.parametrize("profile", ["snapdragon-8-gen-3", "old-android"])
+def test_a_person_gets_a_shell_on_a_terminal(start_phone: StartPhone, profile: str):
+    phone = start_phone(profile)
+    typed = b"test -t 0 && echo on a $((6 * 7)) terminal\ngetprop ro.tilefarm.profile\nexit 3\n"
+    done = adb(phone, "shell", *FORCE_TERMINAL.get(profile, ()), given=typed)
+    assert b"on a 42 terminal\r\n" in done.stdout
+    assert profile.encode() + b"\r\n" in done.stdout
+    assert done.returncode == (0 if profile == "old-android" else 3)
+
+
+def test_a_script_on_standard_input(start_phone: StartPhone):
+    done = adb(start_phone(), "shell", given=b"echo one\necho two >&2\nexit 4\n")
+    assert (done.returncode, done.stdout, done.stderr) == (4, b"one\n", b"two\n")
 
 
 def test_settings_are_kept_and_calls_are_noted(start_phone: StartPhone):
