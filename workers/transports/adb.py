@@ -73,7 +73,7 @@ class _Connection(AdbConnection):
         body = self._read_fully(size)
         if len(body) < size:
             raise AdbError(f"the server hung up after {len(body)} of {size} bytes")
-        return body.decode("utf-8", "surrogateescape")
+        return body.decode("utf-8", "replace")
 
     def recv(self, n: int, left_s: float | None = None) -> bytes:
         self.conn.settimeout(left_s if left_s is not None else self.deadline.left())
