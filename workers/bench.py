@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,21 +67,13 @@ def install_runner(device: Device, build: Path) -> str:
     return f"{folder}/{name}"
 
 
-def stderr_aside(argv: Sequence[str], path: str) -> list[str]:
-    """The command with its stderr in a file on the device.
-
-    Without shell_v2 a phone mixes stderr into stdout, and one warning of a driver would spoil the records.
-    """
-    return ["sh", "-c", 'exec "$@" 2>"$0"', path, *argv]
-
-
 def probe(device: Device, runner: str) -> list[Profile]:
     """Run the runner's probe and read the profiles.
 
     Raises:
         InfraError: no driver, or output that is not whole.
     """
-    result = device.run(stderr_aside([runner, "probe"], "/dev/null"), timeout_s=PROBE_TIMEOUT_S)
+    result = device.run([runner, "probe"], timeout_s=PROBE_TIMEOUT_S)
     lines = result.stdout.splitlines(keepends=True)
     if result.exit_code != 0:
         shown = repr(result.stdout[-300:].strip())[2:-1]  # a phone's words: no escape reaches a terminal

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.domain.errors import InfraError, NotInstalled, UsageError
-from workers.transports.adb import AdbServer, list_phones, server_address, start_server
+from workers.transports.adb import AdbDevice, AdbServer, list_phones, server_address, start_server
+from workers.transports.phones import distinct_phones
 
 LOCAL = "local"
 
@@ -17,6 +18,11 @@ class Reachable:
     transport: Literal["local", "adb"]
     serial: str
     """``local``, or the serial as adb lists it."""
+    also: tuple[str, ...] = ()
+    """Further serials under which adb lists the same phone."""
+
+    def answers_to(self, serial: str) -> bool:
+        return serial == self.serial or serial in self.also
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,10 @@ def discover(*, phones: bool = True) -> Found:
         rows = list_phones(server)
     except (InfraError, NotInstalled) as e:
         return Found([local], [Unreachable("adb", str(e))])
-    usable = [Reachable("adb", r.serial) for r in rows if r.usable]
+    distinct = distinct_phones(rows, lambda serial: AdbDevice(server, serial))
+    usable = [Reachable("adb", p.listing.serial, p.also) for p in distinct if not p.problem]
     refused = [Unreachable(r.serial, f"{r.state}: {r.reason}") for r in rows if not r.usable]
+    refused += [Unreachable(p.listing.serial, p.problem) for p in distinct if p.problem]
     return Found([local, *usable], refused)
 
 
@@ -62,7 +70,7 @@ def find(serial: str) -> Reachable:
         return Reachable("local", LOCAL)
     found = discover()
     for device in found.reachable:
-        if device.serial == serial:
+        if device.answers_to(serial):
             return device
     why = next((u.why for u in found.unreachable if u.serial in (serial, "adb")), "not listed by adb")
     listed = ", ".join(d.serial for d in found.reachable)

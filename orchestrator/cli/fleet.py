@@ -105,7 +105,9 @@ def open_fleet(
         url = stack.enter_context(private_redis())
         broker = Broker(url)
         stack.callback(broker.close)
-        found = _candidates(discover(phones=set(wanted) != {LOCAL}), wanted)
+        everything = discover(phones=set(wanted) != {LOCAL})
+        wanted = [_listed_name(everything, w) for w in wanted]
+        found = _candidates(everything, wanted)
         workers = [PrivateWorker(f, url, log_folder, n) for n, f in enumerate(found.reachable)]
         stack.callback(_stop_all, workers)
         for worker in workers:
@@ -119,11 +121,16 @@ def open_fleet(
         yield _chosen(Fleet(broker, records, missing, alive), wanted)
 
 
+def _listed_name(found: Found, name: str) -> str:
+    """A phone that adb lists twice is known by one of its serials."""
+    return next((f.serial for f in found.reachable if f.answers_to(name)), name)
+
+
 def _candidates(found: Found, wanted: Sequence[str]) -> Found:
     """Only what was named, when every name is a serial; a SoC is known only after probing."""
-    serials = {f.serial for f in found.reachable}
-    if wanted and all(w in serials for w in wanted):
-        return Found([f for f in found.reachable if f.serial in wanted], found.unreachable)
+    named = [f for f in found.reachable if any(f.answers_to(w) for w in wanted)]
+    if wanted and all(any(f.answers_to(w) for f in named) for w in wanted):
+        return Found(named, found.unreachable)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 class CommandResult:
     exit_code: int
     stdout: bytes
-    """Standard output (on old Android standard error is mixed in); CR LF already turned into LF."""
+    """Standard output alone, on old Androids too; CR LF already turned into LF."""
 
 
 class Device(Protocol):

@@ -12,9 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from orchestrator.domain.errors import UsageError
 
-Kind = Literal[
-    "drop", "stall", "drip", "disk_full", "reboot", "unauthorized", "offline", "crlf", "wrong_digest"
-]
+Kind = Literal["drop", "stall", "drip", "disk_full", "reboot", "unauthorized", "offline", "wrong_digest"]
 
 
 class Fault(BaseModel):

@@ -1,13 +1,14 @@
 """What this machine reaches, and what it says of devices that it cannot use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from orchestrator.domain.errors import InfraError, NotInstalled, UsageError
 from workers import discovery
 from workers.discovery import Reachable, Unreachable, discover, find
-from workers.transports.adb_listing import parse_listing
+from workers.transports.adb_listing import PhoneListing, parse_listing
+from workers.transports.phones import Phone
 
 LISTING = (
     "adb-XXXX (2)._adb-tls-connect._tcp\tdevice\n"
@@ -33,6 +34,10 @@ def adb(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | Exception], None]:
                 raise answer
             return parse_listing(answer)
 
+        def each_by_itself(listings: Sequence[PhoneListing], _open: object) -> list[Phone]:
+            return [Phone(row) for row in listings if row.usable]
+
+        monkeypatch.setattr(discovery, "distinct_phones", each_by_itself)
         monkeypatch.setattr(discovery, "start_server", start)
         monkeypatch.setattr(discovery, "list_phones", rows)
 
@@ -98,3 +103,28 @@ def test_without_adb_every_serial_says_so(adb: Callable[[str | Exception], None]
     adb(NotInstalled("adb is not installed: apt install adb"))
     with pytest.raises(UsageError, match="apt install adb"):
         find("R5CX1234")
+
+
+def test_a_phone_that_is_listed_twice_is_one_device(
+    adb: Callable[[str | Exception], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adb("emulator-5554\tdevice\n127.0.0.1:5555\tdevice\n")
+
+    def twins(listings: Sequence[PhoneListing], _open: object) -> list[Phone]:
+        return [Phone(listings[0], also=(listings[1].serial,))]
+
+    monkeypatch.setattr(discovery, "distinct_phones", twins)
+    assert find("127.0.0.1:5555").serial == find("emulator-5554").serial == "emulator-5554"
+    assert len(discover().reachable) == 2
+
+
+def test_a_phone_that_does_not_answer_is_not_used(
+    adb: Callable[[str | Exception], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adb("R5CX1234\tdevice\n")
+
+    def silent(listings: Sequence[PhoneListing], _open: object) -> list[Phone]:
+        return [Phone(listings[0], problem="tells no serial number; it may still be booting")]
+
+    monkeypatch.setattr(discovery, "distinct_phones", silent)
+    assert [u.serial for u in discover().unreachable] == ["R5CX1234"]
