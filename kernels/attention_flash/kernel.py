@@ -12,6 +12,7 @@ from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionSh
 from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context
 
 KEYS_AT_A_TIME = {1: 1, 4: 4}
+"""Of a tile, for each value of ``vector``: independent sums that hide the latency of each other."""
 
 
 class AttentionFlash(AttentionKernel):
@@ -19,7 +20,9 @@ class AttentionFlash(AttentionKernel):
     axes = (
         *COMMON_AXES,
         Axis(
-            "tile", ("8x8", "16x16", "32x16", "32x32", "64x16", "64x32", "128x16", "128x32"), default="64x16"
+            "tile",
+            ("8x8", "16x16", "32x16", "32x32", "64x8", "64x16", "64x32", "128x16", "128x32"),
+            default="64x16",
         ),
         Axis("layout", ("row", "column"), default="row"),
         Axis("vector", (1, 4), default=4),
@@ -35,6 +38,8 @@ class AttentionFlash(AttentionKernel):
             "br": br,
             "bc": bc,
             "keys": KEYS_AT_A_TIME[int(case.axes["vector"])],
+            "partial": shape.kv_seq % bc != 0,
+            "masked": shape.causal or shape.kv_seq % bc != 0,
         }
         return (
             Pass(

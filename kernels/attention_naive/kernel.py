@@ -19,7 +19,7 @@ class AttentionNaive(AttentionKernel):
     axes = (
         *COMMON_AXES,
         Axis("tile", ("8x8", "16x16", "32x32"), default="16x16"),
-        Axis("layout", ("row", "column"), default="row"),
+        Axis("layout", ("row", "column"), default="column"),
         Axis("vector", (1, 4), default=1),
         Axis("hint", ("highp", "mediump"), default="highp"),
     )

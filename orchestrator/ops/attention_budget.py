@@ -16,14 +16,16 @@ truncates has biased errors and may leave the budget at long accumulations; that
    That error is a property of the device's exp, not random: it is summed without cancellation, weighted
    with |v_jd − o_d|. Online softmax multiplies by one more exp each time the running maximum grows after
    key j (r_j times, counted on the data; the arguments add up to x): ε_j = (3(1 + r_j) + 2.5|x_j|)·2u.
-3. Accumulation of o over the n visible keys of the row: λ·u·√n·Σ_j p_j|v_jd|.
-4. Accumulation of l, λ·u·√n, and division (2.5 ULP, then one product), 6u: relative.
+3. Accumulation of o over the n visible keys of the row: u·growth·Σ_j p_j|v_jd|. Adding equal terms again and
+   again rounds the same way for long stretches, so roundings of equal keys count as one variable: growth =
+   min(n, λ·√(n·g)), g keys in the largest group; λ√n for random keys, never above the worst case n.
+4. Accumulation of l, u·growth, and division (2.5 ULP, then one product), 6u: relative.
 5. fp16 output (fp16_storage): packHalf2x16 does not fix the rounding mode (ESSL 3.10 section 4.7), so a
    whole fp16 ULP, 2⁻¹⁰ relative, and 2⁻²⁴ absolute where fp16 is subnormal. Rounding of inputs is in the
    reference already; tiles in shared memory hold those same fp16 values, so packing them again is exact.
 6. mediump may be fp16: at least 2⁻¹⁰ relative and magnitudes from 2⁻¹⁴ to 2¹⁴ (ESSL 3.10 section 4.7), so
-   u_m = 2⁻¹⁰. Kernels use it for tile values and sums of at most four products, never for logits, running
-   maximum, sums or accumulators. δ_j gains λ·u_m·√MEDIUMP_ROUNDINGS·scale·sqrt(Σ_d q_d²k_jd²), and
+   u_m = 2⁻¹⁰. Kernels use it for tile values and single products, never for sums, logits, running maximum or
+   accumulators. δ_j gains λ·u_m·√MEDIUMP_ROUNDINGS·scale·sqrt(Σ_d q_d²k_jd²), and
    λ·2⁻¹⁴·scale·(‖q‖₂ + ‖k_j‖₂) for values flushed to zero; o gains u_m·Σ_j p_j|v_jd| + 2⁻¹⁴ for v. A device
    that computes mediump in fp32 is far inside this budget: the variant declares what it needs.
 
@@ -49,8 +51,8 @@ CONFIDENCE = 4.0
 U32 = 2.0**-24
 U_MEDIUMP = 2.0**-10
 MEDIUMP_SMALLEST = 2.0**-14
-MEDIUMP_ROUNDINGS = 7
-"""q scaled and stored, k stored, product, three additions, result."""
+MEDIUMP_ROUNDINGS = 4
+"""q scaled, q stored, k stored, product; products are summed in highp."""
 HALF_ULP = 2.0**-10
 HALF_SUBNORMAL = 2.0**-24
 
@@ -135,7 +137,8 @@ class _KeyHead:
         self._columns = np.arange(shape.kv_seq)
         _, self._group_of = np.unique(raw_keys, axis=0, return_inverse=True)
         self._group_of = self._group_of.reshape(-1)
-        self._groups = int(self._group_of.max()) + 1
+        sizes = np.bincount(self._group_of)
+        self._groups, self._largest_group = len(sizes), int(sizes.max())
 
     def add(self, queries: F32, start: int, sums: _Sums) -> None:
         """Account for a block of query rows, the first of which is row ``start``."""
@@ -162,11 +165,11 @@ class _KeyHead:
         absolute = np.sqrt(np.maximum(self._spread_squared(p, delta, centred, o), 0))
         absolute += self._exp_errors(s, x, p, centred, o)
         weighted = p @ np.abs(self._values)
-        growth = np.float32(CONFIDENCE * U32) * np.sqrt(limits[:, None].astype(np.float32))
-        absolute += growth * weighted
+        growth = np.minimum(limits, CONFIDENCE * np.sqrt(limits * self._largest_group))
+        absolute += np.float32(U32) * growth[:, None].astype(np.float32) * weighted
         if self._arithmetic.mediump:
             absolute += np.float32(U_MEDIUMP) * weighted + np.float32(MEDIUMP_SMALLEST)
-        rtol = CONFIDENCE * U32 * math.sqrt(float(limits.max())) + 6 * U32
+        rtol = U32 * float(growth.max()) + 6 * U32
         if self._arithmetic.half_output:
             rtol += HALF_ULP
             absolute += np.float32(HALF_SUBNORMAL)

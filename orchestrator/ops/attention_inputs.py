@@ -33,7 +33,7 @@ MEDIUMP_MAX = 2.0**14
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """``needs`` says why a shape does not fit; ``peak`` bounds |q|, |k|, |v| and 4-element products q·k."""
+    """One way to fill q, k and v; ``needs`` says why a shape does not fit."""
 
     about: str
     build: Callable[[AttentionShape, int], Tensors]
@@ -41,7 +41,7 @@ class Distribution:
     storage_peak: float = 1000.0
     """Largest finite magnitude stored in q, k or v."""
     product_peak: float = 4000.0
-    """Largest magnitude among inputs and sums of four products q·k; infinite where inputs are not finite."""
+    """Largest single product of an element of q with one of k; infinite where inputs are not finite."""
 
 
 def poisoned_row(shape: AttentionShape) -> tuple[int, int]:

@@ -1,0 +1,207 @@
+"""Runs cases of real kernels on the machine's GPU driver through the real runner, without the farm.
+
+``Bench.run`` writes a job folder for a list of cases, runs the runner's binary on it and gives the parsed
+end record of each, with the kept output tensors.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.domain.case import AxisValue, Case
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
+from orchestrator.domain.kernel import Array, Kernel, Reference, Tolerance
+from orchestrator.domain.trial import Numerics
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
+from orchestrator.planning.render import RenderedCase, render_case
+from workers.job_folder import job_text
+from workers.judge import judge
+from workers.result_stream import EndRecord, ResultStream
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "kernels"
+RUNNER_VARIABLE = "TILEFARM_TEST_RUNNER"
+
+NONFINITE = np.array([0x7FF8746172666D21], "<u8").view("<f8")[0]
+"""What the runner's reference holds where the output must not be finite (workers/runner/src/compare.h)."""
+
+_FINISH_S = 280.0
+
+
+def runner_path() -> Path:
+    """The runner that the Makefile builds, or the one that TILEFARM_TEST_RUNNER names."""
+    named = os.environ.get(RUNNER_VARIABLE)
+    path = Path(named) if named else ROOT / "workers" / "runner" / "build" / "linux" / "tilefarm-runner"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no runner. Build it with `make runner` or set {RUNNER_VARIABLE}.")
+    return path
+
+
+def all_kernels() -> dict[str, LoadedKernel]:
+    return load_kernels(KERNELS)
+
+
+def make_case(
+    kernel: Kernel,
+    workload: Mapping[str, AxisValue],
+    *,
+    inputs: str = "normal",
+    seed: int = 1,
+    **axes: AxisValue,
+) -> Case:
+    """A case with the kernel's defaults for everything not given; words of the workload are resolved."""
+    defaults = {a.name: a.default for a in (*kernel.params, *kernel.axes) if a.default is not None}
+    shape = {p.name: workload.get(p.name, defaults.get(p.name)) for p in kernel.params}
+    resolved = {name: shape[value] if isinstance(value, str) else value for name, value in shape.items()}
+    variant = {a.name: axes.get(a.name, defaults.get(a.name)) for a in kernel.axes}
+    unknown = (set(workload) - set(shape)) | (set(axes) - set(variant))
+    if unknown:
+        raise KeyError(f"{kernel.name} has no {sorted(unknown)}")
+    return Case(kernel.name, kernel.op, _given(resolved), _given(variant), inputs, seed)
+
+
+def _given(values: Mapping[str, AxisValue | None]) -> dict[str, AxisValue]:
+    missing = [name for name, value in values.items() if value is None]
+    if missing:
+        raise KeyError(f"no value and no default for {missing}")
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the runner said about one case, and what it was judged by."""
+
+    case: Case
+    end: EndRecord
+    verdict: str
+    reason: str
+    tolerance: Tolerance
+    reference: Reference
+    tensor: NDArray[np.float64] | None
+    """Kept output in the reference's shape, widened to float64."""
+
+    @property
+    def numerics(self) -> Numerics:
+        """Comparison of the only output."""
+        (only,) = self.end.outputs
+        return only
+
+    def coordinates(self, index: int) -> tuple[int, int, int]:
+        """(head, row, dimension) of an element."""
+        head, row, dim = np.unravel_index(index, self.reference.shape)
+        return int(head), int(row), int(dim)
+
+
+@dataclass
+class Bench:
+    """Job folders under ``folder``; inputs and references are made once per data key."""
+
+    folder: Path
+    keep: bool = False
+    """Bring every output tensor back."""
+    replays: int = 1
+    repeats: int = 1
+    _runs: int = 0
+    _data: dict[str, tuple[Mapping[str, Array], Reference]] = field(
+        default_factory=dict[str, tuple[Mapping[str, Array], Reference]]
+    )
+    _rendered: dict[str, RenderedCase] = field(default_factory=dict[str, RenderedCase])
+
+    def run(self, cases: Sequence[tuple[LoadedKernel, Case]]) -> list[Outcome]:
+        """One runner process for all cases, in order."""
+        self._runs += 1
+        job = self.folder / f"job{self._runs}"
+        blobs = self.folder / "blobs"
+        job.mkdir(parents=True)
+        blobs.mkdir(exist_ok=True)
+        jobs = [self._job(blobs, loaded, case, f"c{n}") for n, (loaded, case) in enumerate(cases)]
+        (job / "job.txt").write_text(job_text(f"test-{self._runs}", jobs, str(blobs)), encoding="ascii")
+        done = subprocess.run(
+            [str(runner_path()), "run", str(job)], capture_output=True, timeout=_FINISH_S, check=False
+        )
+        stream = ResultStream("runner")
+        for line in done.stdout.splitlines(keepends=True):
+            stream.feed(line)
+        records = {r.end.case: r.end for r in stream.finish()}
+        return [
+            self._outcome(job, job_of, loaded, case, records[job_of.case_id])
+            for job_of, (loaded, case) in zip(jobs, cases, strict=True)
+        ]
+
+    def _job(self, blobs: Path, loaded: LoadedKernel, case: Case, case_id: str) -> CaseJob:
+        kernel = loaded.kernel
+        if (why := kernel.invalid(case)) is not None:
+            raise ValueError(f"{case.label}: {why}")
+        inputs, reference = self._data_of(kernel, case)
+        tolerance = kernel.tolerance(case, inputs)["o"]
+        rendered = render_case(loaded, case)
+        expected = np.where(np.isnan(reference), NONFINITE, reference).astype("<f8")
+        return CaseJob(
+            case_id=case_id,
+            attempt=1,
+            label=case.label,
+            api="gles",
+            code_hash=rendered.code_hash,
+            buffers=[
+                BufferJob(
+                    b.name,
+                    b.role,
+                    b.dtype,
+                    b.count,
+                    _put(blobs, inputs[b.name].tobytes()) if b.role == "in" else None,
+                )
+                for b in kernel.buffers(case)
+            ],
+            passes=[
+                PassJob(_put(blobs, p.glsl.encode("ascii")), p.grid, p.shared_bytes, p.buffers)
+                for p in rendered.passes
+            ],
+            checks=[
+                CheckJob(
+                    "o",
+                    _put(blobs, expected.tobytes()),
+                    tolerance.atol,
+                    tolerance.rtol,
+                    tolerance.nmse,
+                    "always" if self.keep else "failed",
+                )
+            ],
+            deadline_ms=60_000,
+            warmup=0,
+            repeats=self.repeats,
+            replays=self.replays,
+        )
+
+    def _data_of(self, kernel: Kernel, case: Case) -> tuple[Mapping[str, Array], Reference]:
+        key = kernel.data_key(case)
+        if key not in self._data:
+            inputs = kernel.inputs(case)
+            self._data[key] = (inputs, kernel.reference(case, inputs)["o"])
+        return self._data[key]
+
+    def _outcome(
+        self, job: Path, job_of: CaseJob, loaded: LoadedKernel, case: Case, end: EndRecord
+    ) -> Outcome:
+        verdict, reason = judge(end, job_of)
+        inputs, reference = self._data_of(loaded.kernel, case)
+        kept = job / "tensors" / f"{job_of.case_id}.o.bin"
+        tensor = None
+        if kept.is_file():
+            stored = np.frombuffer(kept.read_bytes(), inputs["q"].dtype, reference.size)
+            tensor = stored.astype(np.float64).reshape(reference.shape)
+        tolerance = loaded.kernel.tolerance(case, inputs)["o"]
+        return Outcome(case, end, verdict.value, reason, tolerance, reference, tensor)
+
+
+def _put(blobs: Path, data: bytes) -> str:
+    name = sha256_hex(data)
+    path = blobs / name
+    if not path.exists():
+        path.write_bytes(data)
+    return name
