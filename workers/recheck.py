@@ -48,7 +48,7 @@ def within(
     Within tolerance where the reference is finite; the same infinity where it is one; not finite where it
     holds ``NOT_FINITE_BITS``. Any other NaN in the reference fails.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(got - ref) <= atol + rtol * np.abs(ref)
     demands_nonfinite = ref.view("<u8") == NOT_FINITE_BITS
     as_demanded = np.where(np.isfinite(ref), close, got == ref)
