@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from orchestrator.domain.event import Progress
-from orchestrator.domain.job import CaseJob
+from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, trials_key
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
@@ -16,7 +16,7 @@ from orchestrator.execution.broker import Broker
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.results_fixture import case, trial
-from tests.unit.execution.redis_fixture import seconds_left
+from tests.unit.execution.redis_fixture import raw_client, seconds_left
 from workers.results import ResultSink
 
 POINT = case()
@@ -112,3 +112,20 @@ def test_news_that_cannot_be_told_costs_no_batch() -> None:
         ResultSink(client, "run-gone").progress(Progress("phone", "started", "case-1"))
     client.close()
     assert [entry["event"] for entry in logs] == ["progress not told"]
+
+
+def test_g3_03_connections_that_are_cut_cost_nothing(
+    client: RedisClient, broker: Broker, redis_url: str
+) -> None:
+    """CLIENT KILL of everybody, three times, between and before every kind of call."""
+    sink = ResultSink(client, "run-cut")
+    for attempt in range(1, 4):
+        with raw_client(redis_url) as raw:
+            raw.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        sink.progress(Progress("phone", "batch", detail=f"b{attempt}"))
+        assert sink.not_done("phone", [job(POINT.case_id, attempt)]) == [job(POINT.case_id, attempt)]
+        assert sink.insert(replace(TRIAL, attempt=attempt))
+        broker.send(Batch("run-cut", f"b{attempt}", "cut-phone", "memory://b"), "ondemand")
+    assert [t.attempt for t in stored(broker, "run-cut")] == [1, 2, 3]
+    with raw_client(redis_url) as raw:
+        assert raw.llen("tilefarm:celery:device.cut-phone.ondemand") == 3
