@@ -85,10 +85,11 @@ def carry_out(folder: RunFolder, broker: Farm, watcher: Watcher, out: Path) -> R
     """Dispatch what has no verdict yet and write results.json; used for a new run and for a resumed one."""
     manifest = folder.manifest()
     run = manifest.planned.run
-    dispatcher = Dispatcher(broker, folder, run.run_id, manifest.blob_store, lane=manifest.lane)
-    lost = dispatcher.run(folder.unfinished(), watcher)
-    previous = previous_results(out, run.suite, run.run_id)
-    return folder.finish(previous.run.run_id if previous else "", utc_now(), lost)
+    with folder.only_one():
+        dispatcher = Dispatcher(broker, folder, run.run_id, manifest.blob_store, lane=manifest.lane)
+        lost = dispatcher.run(folder.unfinished(), watcher)
+        previous = previous_results(out, run.suite, run.run_id)
+        return folder.finish(previous.run.run_id if previous else "", utc_now(), lost)
 
 
 def utc_now() -> str:

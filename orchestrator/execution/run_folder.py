@@ -5,10 +5,12 @@
 After kill -9 at any moment the folder can be read, and the run resumed.
 """
 
+import fcntl
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,6 +72,20 @@ class RunFolder:
         if not path.is_file():
             raise UsageError(f"{path}: missing; this run was never dispatched and cannot be resumed")
         return from_json(Manifest, path.read_bytes(), str(path))
+
+    @contextmanager
+    def only_one(self) -> Generator[None]:
+        """Held by whoever carries the run out; ends with the process, however it ends.
+
+        Raises:
+            UsageError: another process carries it out.
+        """
+        with (self.path / "manifest.json").open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"{self.path.name} is being carried out by another process") from None
+            yield
 
     def append(self, trials: Iterable[Trial]) -> None:
         """Add trials; on disk when this returns."""

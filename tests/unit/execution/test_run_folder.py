@@ -210,3 +210,11 @@ def test_damaged_results_are_a_usage_error_that_names_the_file(tmp_path: Path, t
     (tmp_path / "results.json").write_text(text)
     with pytest.raises(UsageError, match=r"results\.json: "):
         load_results(tmp_path)
+
+
+def test_two_processes_cannot_carry_out_one_run(folder: RunFolder) -> None:
+    second = RunFolder(folder.path).only_one()
+    with folder.only_one(), pytest.raises(UsageError, match="another process"):
+        second.__enter__()
+    with folder.only_one():
+        assert folder.trials() == {}
