@@ -78,17 +78,18 @@ def _constant(logit: float, value: float) -> Callable[[AttentionShape, int], Ten
     )
 
 
-def _all_24(shape: AttentionShape, seed: int) -> Tensors:
-    q = np.full((shape.heads, shape.seq, shape.head_dim), 24.0)
-    k = np.full((shape.kv_heads, shape.kv_seq, shape.head_dim), 24.0)
+def _dot_73728(shape: AttentionShape, seed: int) -> Tensors:
+    each = math.sqrt(73728.0 / shape.head_dim)  # 24 where head_dim is 128
+    q = np.full((shape.heads, shape.seq, shape.head_dim), each)
+    k = np.full((shape.kv_heads, shape.kv_seq, shape.head_dim), each)
     v = 1.0 + np.random.default_rng(seed).random(k.shape)
     return q, k, v
 
 
-def _deep(q0: float, k0: float) -> Callable[[AttentionShape, int], Tensors]:
+def _deep(k0: float, logit: float) -> Callable[[AttentionShape, int], Tensors]:
     def build(shape: AttentionShape, _: int) -> Tensors:
         q, k, v = _from_logits(shape, np.full(4, k0), np.array([1.0, 2.0, 3.0, 6.0]))
-        q[..., 0] = q0
+        q[..., 0] = logit / k0 * math.sqrt(shape.head_dim)  # -600 and -400 where head_dim is 64
         return q, k, v
 
     return build
@@ -154,6 +155,10 @@ def _needs_even_keys(shape: AttentionShape) -> str | None:
     return f"kv_seq {shape.kv_seq} is odd: half of the keys are masked" if shape.kv_seq % 2 else None
 
 
+def _needs_eight_dimensions(shape: AttentionShape) -> str | None:
+    return f"head_dim {shape.head_dim} < 8: single products leave mediump" if shape.head_dim < 8 else None
+
+
 def _needs_rows_without_keys(shape: AttentionShape) -> str | None:
     if not shape.causal:
         return "causal is false: every row has keys"
@@ -180,20 +185,21 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
     ),
     "n2_dot_73728": Distribution(
         "q·k overflows fp16 unless q is scaled first or the sum is fp32: the mean of v",
-        _all_24,
-        _needs(head_dim=128),
+        _dot_73728,
+        _needs_eight_dimensions,
+        product_peak=9216.0,
     ),
     "n3_logit_minus_60000": Distribution(
         "a finite minus infinity of -5e4 zeroes real rows: 3.0",
-        _deep(-600.0, 800.0),
-        _needs(head_dim=64, kv_seq=4),
-        product_peak=480_000.0,
+        _deep(800.0, -60000.0),
+        _needs(kv_seq=4),
+        product_peak=60_000.0,
     ),
     "n3_logit_minus_20000": Distribution(
         "a finite minus infinity of -1e4 zeroes real rows: 3.0",
-        _deep(-400.0, 400.0),
-        _needs(head_dim=64, kv_seq=4),
-        product_peak=160_000.0,
+        _deep(400.0, -20000.0),
+        _needs(kv_seq=4),
+        product_peak=20_000.0,
     ),
     "n4_rows_without_keys": Distribution(
         "causal rows that see no key are exactly 0, the others the mean of what they see",

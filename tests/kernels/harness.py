@@ -22,7 +22,7 @@ from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
 from orchestrator.planning.render import RenderedCase, render_case
 from workers.job_folder import job_text
 from workers.judge import judge
-from workers.result_stream import EndRecord, ResultStream
+from workers.result_stream import CaseRecord, EndRecord, ResultStream
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels"
@@ -53,14 +53,15 @@ def make_case(
     *,
     inputs: str = "normal",
     seed: int = 1,
-    **axes: AxisValue,
+    axes: Mapping[str, AxisValue] | None = None,
 ) -> Case:
     """A case with the kernel's defaults for everything not given; words of the workload are resolved."""
     defaults = {a.name: a.default for a in (*kernel.params, *kernel.axes) if a.default is not None}
     shape = {p.name: workload.get(p.name, defaults.get(p.name)) for p in kernel.params}
     resolved = {name: shape[value] if isinstance(value, str) else value for name, value in shape.items()}
-    variant = {a.name: axes.get(a.name, defaults.get(a.name)) for a in kernel.axes}
-    unknown = (set(workload) - set(shape)) | (set(axes) - set(variant))
+    chosen = axes or {}
+    variant = {a.name: chosen.get(a.name, defaults.get(a.name)) for a in kernel.axes}
+    unknown = (set(workload) - set(shape)) | (set(chosen) - set(variant))
     if unknown:
         raise KeyError(f"{kernel.name} has no {sorted(unknown)}")
     return Case(kernel.name, kernel.op, _given(resolved), _given(variant), inputs, seed)
@@ -83,6 +84,8 @@ class Outcome:
     reason: str
     tolerance: Tolerance
     reference: Reference
+    driver: str
+    """Renderer and version."""
     tensor: NDArray[np.float64] | None
     """Kept output in the reference's shape, widened to float64."""
 
@@ -128,7 +131,7 @@ class Bench:
         stream = ResultStream("runner")
         for line in done.stdout.splitlines(keepends=True):
             stream.feed(line)
-        records = {r.end.case: r.end for r in stream.finish()}
+        records = {r.end.case: r for r in stream.finish()}
         return [
             self._outcome(job, job_of, loaded, case, records[job_of.case_id])
             for job_of, (loaded, case) in zip(jobs, cases, strict=True)
@@ -186,9 +189,9 @@ class Bench:
         return self._data[key]
 
     def _outcome(
-        self, job: Path, job_of: CaseJob, loaded: LoadedKernel, case: Case, end: EndRecord
+        self, job: Path, job_of: CaseJob, loaded: LoadedKernel, case: Case, record: CaseRecord
     ) -> Outcome:
-        verdict, reason = judge(end, job_of)
+        verdict, reason = judge(record.end, job_of)
         inputs, reference = self._data_of(loaded.kernel, case)
         kept = job / "tensors" / f"{job_of.case_id}.o.bin"
         tensor = None
@@ -196,7 +199,7 @@ class Bench:
             stored = np.frombuffer(kept.read_bytes(), inputs["q"].dtype, reference.size)
             tensor = stored.astype(np.float64).reshape(reference.shape)
         tolerance = loaded.kernel.tolerance(case, inputs)["o"]
-        return Outcome(case, end, verdict.value, reason, tolerance, reference, tensor)
+        return Outcome(case, record.end, verdict.value, reason, tolerance, reference, record.driver, tensor)
 
 
 def _put(blobs: Path, data: bytes) -> str:

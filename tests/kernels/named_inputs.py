@@ -1,0 +1,53 @@
+"""Shapes on which the named input distributions of attention are run, small enough for a software GPU."""
+
+from itertools import product
+
+from orchestrator.domain.case import AxisValue, Case
+from orchestrator.domain.kernel import Kernel
+from tests.kernels.harness import make_case
+
+Workload = dict[str, AxisValue]
+
+BASE: Workload = {"seq": 8, "kv_seq": 33, "head_dim": 8, "heads": 2}
+
+WORKLOADS: dict[str, Workload] = {
+    "normal": {},
+    "n1_logit_151": {"kv_seq": 4},
+    "n1_logit_12": {"kv_seq": 4},
+    "n2_dot_73728": {},
+    "n3_logit_minus_60000": {"kv_seq": 4},
+    "n3_logit_minus_20000": {"kv_seq": 4},
+    "n4_rows_without_keys": {"kv_seq": 4, "causal": True},
+    "n5_first_tile_masked": {"kv_seq": 64},
+    "n6_one_key": {"kv_seq": 1, "head_dim": 5, "kv_heads": 1},
+    "n7_logit_minus_50": {},
+    "n8_constant_500": {"kv_seq": 256},
+    "n8_constant_40": {"kv_seq": 2048},
+    "n8_constant_32": {"kv_seq": 4096},
+    "n8_alternating": {"kv_seq": 4096},
+    "n9_rising_logits": {"kv_seq": 128},
+    "n9_last_logit_30": {"kv_seq": 128},
+    "n10_faint_majority": {"kv_seq": 4096},
+    "n15_nan_row": {},
+    "n15_inf_row": {},
+    "beyond_half": {},
+}
+
+VARIANTS: list[dict[str, AxisValue]] = [
+    {"precision": precision, "layout": layout, "vector": vector, "hint": hint}
+    for precision, vector, hint, layout in product(
+        ("fp32", "fp16_storage"), (1, 4), ("highp", "mediump"), ("row", "column")
+    )
+]
+
+
+def named_case(kernel: Kernel, inputs: str, **axes: AxisValue) -> Case:
+    """A distribution on its shape, with 8x8 tiles unless told otherwise."""
+    variant = {"tile": "8x8", **axes}
+    return make_case(kernel, {**BASE, **WORKLOADS[inputs]}, inputs=inputs, axes=variant)
+
+
+def half_of_variants(number: int) -> list[dict[str, AxisValue]]:
+    """Every second variant: each triple of axis values once; odd and even numbers give the two halves."""
+    words = ("fp16_storage", "column", 4, "mediump")
+    return [v for v in VARIANTS if sum(x in words for x in v.values()) % 2 == number % 2]

@@ -1,0 +1,64 @@
+"""Bits that must not change (N15 beside a poisoned row, N14 in replays), and a known driver fault."""
+
+import numpy as np
+import pytest
+
+from orchestrator.domain.case import AxisValue, Case
+from orchestrator.ops.attention_inputs import poisoned_row
+from orchestrator.ops.attention_shape import AttentionShape
+from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.harness import Bench, make_case
+from tests.kernels.named_inputs import named_case
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16_storage"])
+@pytest.mark.parametrize("inputs", ["n15_nan_row", "n15_inf_row"])
+def test_n15_one_poisoned_row_leaves_every_other_bit_alone(
+    bench: Bench, loaded: LoadedKernel, inputs: str, precision: str
+) -> None:
+    bench.keep = True
+    names = ("normal", inputs)
+    clean, poisoned = bench.run(
+        [(loaded, named_case(loaded.kernel, name, precision=precision, tile="16x16")) for name in names]
+    )
+    assert clean.verdict == poisoned.verdict == "pass", poisoned.reason
+    assert clean.tensor is not None
+    assert poisoned.tensor is not None
+    head, row = poisoned_row(AttentionShape.of(poisoned.case))
+    assert not np.isfinite(poisoned.tensor[head, row]).any()
+    poisoned.tensor[head, row] = clean.tensor[head, row]
+    np.testing.assert_array_equal(poisoned.tensor, clean.tensor)
+
+
+@pytest.mark.parametrize(("seq", "replays"), [(662, 30), (1500, 100)])
+def test_n14_every_replay_gives_the_same_bits(
+    bench: Bench, loaded: LoadedKernel, seq: int, replays: int
+) -> None:
+    bench.replays = replays
+    workload: dict[str, AxisValue] = {"seq": seq, "kv_seq": 64, "head_dim": 8, "heads": 1}
+    (outcome,) = bench.run([(loaded, make_case(loaded.kernel, workload, axes={"tile": "16x16"}))])
+    assert outcome.verdict == "pass", outcome.reason
+    assert list(outcome.numerics.hashes.values()) == [replays + bench.repeats]
+
+
+def test_llvmpipe_loop_limit_is_reported_as_a_mismatch(
+    bench: Bench, kernels: dict[str, LoadedKernel]
+) -> None:
+    """llvmpipe ends all loops of an invocation after 65,535 iterations without an error.
+
+    vector=1 keeps real loops over head_dim: 512 keys × 2 × 64 iterations are more than that, 256 keys are
+    not. vector=4 has none, and is right.
+    """
+    flash = kernels["attention_flash"]
+
+    def case(seq: int, vector: int) -> tuple[LoadedKernel, Case]:
+        workload: dict[str, AxisValue] = {"seq": seq, "head_dim": 64, "heads": 1}
+        return flash, make_case(flash.kernel, workload, axes={"vector": vector})
+
+    within, beyond, unrolled = bench.run([case(256, 1), case(512, 1), case(512, 4)])
+    assert "llvmpipe" in beyond.driver
+    assert within.verdict == "pass", within.reason
+    assert beyond.verdict == "mismatch"
+    assert beyond.numerics.failing > 0
+    assert unrolled.verdict == "pass", unrolled.reason
+    assert unrolled.numerics.max_abs < 1e-6
