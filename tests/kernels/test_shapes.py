@@ -10,6 +10,7 @@ from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.harness import Bench, make_case
 
 HEAD_DIMS = (1, 3, 5, 31, 33, 63, 65, 80)
+COMBINATIONS = tuple(product(("fp32", "fp16_storage"), (1, 4)))
 SEQS = (1, 3, 9, 12, 16, 33, 40, 63, 65, 127, 129)
 
 
@@ -22,36 +23,36 @@ def _assert_passes(bench: Bench, loaded: LoadedKernel, cases: list[Case]) -> Non
     assert not wrong, "\n".join(wrong)
 
 
-def _swept(kernel: Kernel, vector: int, precision: str) -> list[Case]:
-    """Each head_dim and each seq at least once, paired differently for every vector and precision."""
-    offset = (vector == 4) + 2 * (precision == "fp32")
+def _swept(kernel: Kernel, number: int) -> list[Case]:
+    """One of four parts: together every head_dim and seq at least twice, with changing variants."""
     cases: list[Case] = []
-    for n, seq in enumerate(SEQS):
-        head_dim = HEAD_DIMS[(3 * n + offset) % len(HEAD_DIMS)]
-        kv_seq = SEQS[(n + 4) % len(SEQS)] if n % 3 == 0 else seq
+    for n in range(number, 2 * len(SEQS), 4):
+        precision, vector = COMBINATIONS[(n + n // 8) % 4]
+        seq = SEQS[n % len(SEQS)]
         workload: dict[str, AxisValue] = {
             "seq": seq,
-            "kv_seq": kv_seq,
-            "head_dim": head_dim,
+            "kv_seq": SEQS[(n + 4) % len(SEQS)] if n % 3 == 0 else seq,
+            "head_dim": HEAD_DIMS[n % len(HEAD_DIMS)],
             "heads": 2,
             "kv_heads": 1 + n % 2,
             "causal": n % 4 == 1,
         }
-        layout = ("row", "column")[n % 2]
-        cases.append(
-            make_case(
-                kernel,
-                workload,
-                axes={"tile": "16x16", "precision": precision, "vector": vector, "layout": layout},
-            )
-        )
-    assert {c.workload["head_dim"] for c in cases} == set(HEAD_DIMS)
+        layout = ("row", "column")[n // 2 % 2]
+        axes = {"tile": "16x16", "precision": precision, "vector": vector, "layout": layout}
+        cases.append(make_case(kernel, workload, axes=axes))
     return cases
 
 
-@pytest.mark.parametrize(("precision", "vector"), list(product(("fp32", "fp16_storage"), (1, 4))))
-def test_n6_any_size(bench: Bench, loaded: LoadedKernel, precision: str, vector: int) -> None:
-    _assert_passes(bench, loaded, _swept(loaded.kernel, vector, precision))
+@pytest.mark.parametrize("number", range(4))
+def test_n6_any_size(bench: Bench, loaded: LoadedKernel, number: int) -> None:
+    _assert_passes(bench, loaded, _swept(loaded.kernel, number))
+
+
+def test_the_sweep_holds_every_size(loaded: LoadedKernel) -> None:
+    cases = [case for number in range(4) for case in _swept(loaded.kernel, number)]
+    assert {c.workload["head_dim"] for c in cases} == set(HEAD_DIMS)
+    assert {c.workload["seq"] for c in cases} == set(SEQS)
+    assert {(c.axes["precision"], c.axes["vector"]) for c in cases} == set(COMBINATIONS)
 
 
 def test_every_tile(bench: Bench, loaded: LoadedKernel) -> None:

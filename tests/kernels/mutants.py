@@ -1,0 +1,310 @@
+"""Kernels broken on purpose: each a few text replacements in a template, and the rows that it must break.
+
+``edits`` are (file, old, new); the old text must occur exactly once, so that a mutant whose template has
+changed under it fails loudly. ``breaks(head, row)`` says which output rows cannot survive on this workload.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.domain.case import AxisValue
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
+from tests.kernels.harness import KERNELS
+
+FLASH = "attention_flash/flash.comp.j2"
+SCORES = "attention_naive/scores.comp.j2"
+SOFTMAX = "attention_naive/softmax.comp.j2"
+WEIGHTED = "attention_naive/weighted.comp.j2"
+SHARED = "_shared/attention.glsl.j2"
+
+Edit = tuple[str, str, str]
+Rows = Callable[[int, int], bool]
+
+
+def everywhere(head: int, row: int) -> bool:
+    del head, row
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    name: str
+    fault: str
+    edits: tuple[Edit, ...]
+    workload: dict[str, AxisValue]
+    inputs: str = "normal"
+    breaks: Rows = everywhere
+    axes: dict[str, AxisValue] = field(default_factory=dict[str, AxisValue])
+    unwritten: bool = False
+    """Some elements keep the prefilled pattern."""
+    race: bool = False
+    """Which of the rows in ``breaks`` do break depends on the driver's order: llvmpipe runs groups of 4 or 8
+    invocations one after another from barrier to barrier."""
+
+    @property
+    def kernel(self) -> str:
+        own = [file for file, _, _ in self.edits if not file.startswith("_")]
+        return own[0].split("/")[0] if own else "attention_flash"
+
+    def load(self, folder: Path) -> LoadedKernel:
+        """The broken kernel, in a copy of the kernels' folder."""
+        home = folder / self.name
+        shutil.copytree(KERNELS, home, ignore=shutil.ignore_patterns("__pycache__"))
+        for file, old, new in self.edits:
+            text = (home / file).read_text(encoding="utf-8")
+            if text.count(old) != 1:
+                raise ValueError(f"{self.name}: {file} holds {text.count(old)} times: {old!r}")
+            (home / file).write_text(text.replace(old, new), encoding="utf-8")
+        return load_kernel(home / self.kernel)
+
+
+FIRST_BARRIER = "        barrier(); // nobody reads the previous tile any more\n"
+LOADED_BARRIER = "        }\n        memoryBarrierShared();\n        barrier();\n\n        float s[BC];"
+ACCUMULATE = "o[{{ i }}] += p{{ g }} * widen(v_tile[(uint(c) + {{ g }}u) * UNITS + {{ i }}]);"
+ROUNDED = """
+vec4 rounded(vec4 x) {
+    return vec4(unpackHalf2x16(packHalf2x16(x.xy)), unpackHalf2x16(packHalf2x16(x.zw)));
+}"""
+VISIBLE = "tile + c + {{ g }} < visible ? total(sums{{ g }}) : NEG_INF"
+TILES_16: dict[str, AxisValue] = {"tile": "16x16"}
+
+SQUARE: dict[str, AxisValue] = {"seq": 40, "head_dim": 8, "heads": 2}
+PARTIAL: dict[str, AxisValue] = {"seq": 9, "kv_seq": 33, "head_dim": 8, "heads": 2}
+
+FLASH_MUTANTS = (
+    Mutant(
+        "no_rescale",
+        "the accumulator is not rescaled when the running maximum grows",
+        ((FLASH, "o[{{ i }}] *= correction;", ""),),
+        {"seq": 5, "kv_seq": 128, "head_dim": 8, "heads": 2},
+        inputs="n9_rising_logits",
+    ),
+    Mutant(
+        "no_barrier_after_load",
+        "the tile is read before all of it is loaded",
+        ((FLASH, LOADED_BARRIER, LOADED_BARRIER.replace("        barrier();\n", "")),),
+        SQUARE,
+        axes=TILES_16,
+        breaks=lambda _, row: row % 16 != 15,
+        race=True,
+    ),
+    Mutant(
+        "no_barrier_before_load",
+        "the next tile is loaded while this one is still read",
+        ((FLASH, FIRST_BARRIER, ""),),
+        SQUARE,
+        axes=TILES_16,
+        breaks=lambda _, row: row % 16 != 0,
+        race=True,
+    ),
+    Mutant(
+        "zero_padding_wins",
+        "keys of the padding count as logits of 0",
+        ((FLASH, VISIBLE, "total(sums{{ g }})"),),
+        PARTIAL,
+        inputs="n7_logit_minus_50",
+    ),
+    Mutant(
+        "nan_without_keys",
+        "0/0 in rows without visible keys",
+        ((FLASH, "l == 0.0 ? 0.0 : 1.0 / l;", "1.0 / l;"),),
+        {"seq": 8, "kv_seq": 4, "head_dim": 8, "heads": 2, "causal": True},
+        inputs="n4_rows_without_keys",
+        breaks=lambda _, row: row < 4,
+    ),
+    Mutant(
+        "nan_in_rescale",
+        "(-inf) - (-inf) while nothing was visible yet",
+        (
+            (FLASH, "m == NEG_INF ? 0.0 : m;", "m;"),
+            (SHARED, "return s == NEG_INF ? 0.0 : exp(s - shift);", "return exp(s - shift);"),
+        ),
+        {"seq": 5, "kv_seq": 64, "head_dim": 8, "heads": 2},
+        inputs="n5_first_tile_masked",
+    ),
+    Mutant(
+        "last_row_unwritten",
+        "the last row is never stored",
+        ((FLASH, "    if (row < SEQ) {", "    if (row < SEQ - 1) {"),),
+        SQUARE,
+        breaks=lambda _, row: row == 39,
+        unwritten=True,
+    ),
+    Mutant(
+        "fp16_accumulator",
+        "the accumulator of o is rounded to fp16",
+        (
+            (FLASH, ACCUMULATE, f"o[{{{{ i }}}}] = rounded({ACCUMULATE.replace(' +=', ' +').rstrip(';')});"),
+            (FLASH, "// Place of word i of key c in k_tile.", ROUNDED),
+        ),
+        {"seq": 5, "kv_seq": 2048, "head_dim": 8, "heads": 2},
+        inputs="n8_constant_40",
+    ),
+    Mutant(
+        "fp16_denominator",
+        "the running sum is rounded to fp16 and sticks at 2048",
+        ((FLASH, "l += p{{ g }};", "l = unpackHalf2x16(packHalf2x16(vec2(l + p{{ g }}, 0.0))).x;"),),
+        {"seq": 5, "kv_seq": 4096, "head_dim": 8, "heads": 2},
+        inputs="n8_alternating",
+    ),
+    Mutant(
+        "maximum_not_kept",
+        "the running maximum is not updated",
+        ((FLASH, "            m = highest;\n", ""),),
+        {"seq": 5, "kv_seq": 4, "head_dim": 8, "heads": 2},
+        inputs="n1_logit_151",
+    ),
+    Mutant(
+        "last_key_dropped",
+        "the tail is one key short",
+        ((FLASH, "tile + c + {{ g }} < visible ?", "tile + c + {{ g }} < visible - 1 ?"),),
+        {**PARTIAL, "kv_seq": 128, "causal": True},
+        inputs="n9_last_logit_30",
+    ),
+    Mutant(
+        "causal_off_by_one",
+        "every row sees one key too many",
+        ((SHARED, "clamp(row + ({{ diagonal }}) + 1,", "clamp(row + ({{ diagonal }}) + 2,"),),
+        {**SQUARE, "causal": True},
+        breaks=lambda _, row: row < 39,
+    ),
+    Mutant(
+        "wrong_grouping",
+        "query heads read key/value heads in turn instead of in groups",
+        ((FLASH, "(head / GROUP) * uint(KV_SEQ)", "(head % {{ heads // group }}u) * uint(KV_SEQ)"),),
+        {**SQUARE, "heads": 4, "kv_heads": 2},
+        breaks=lambda head, _: head in (1, 2),
+    ),
+    Mutant(
+        "padded_row_stride",
+        "rows of 5 elements are read as if they were 8 apart",
+        (
+            (
+                SHARED,
+                "[row * HEAD_DIM + d] : 0.0",
+                "[row * (UNITS * 4u) + d] : 0.0",
+            ),
+        ),
+        {"seq": 9, "kv_seq": 1, "head_dim": 5, "heads": 2},
+        inputs="n6_one_key",
+        breaks=lambda head, _: head == 1,
+    ),
+    Mutant(
+        "padded_output_stride",
+        "rows of 5 elements are written as if they were 8 apart",
+        (
+            (
+                SHARED,
+                "[row * HEAD_DIM + d + j] = value[j];",
+                "[min(row * (UNITS * 4u) + d + j, 89u)] = value[j];",
+            ),
+        ),
+        {"seq": 9, "kv_seq": 1, "head_dim": 5, "heads": 2},
+        inputs="n6_one_key",
+        breaks=lambda head, row: (9 * head + row) % 8 != 0,
+        unwritten=True,
+    ),
+    Mutant(
+        "swapped_tile_layout",
+        "the K tile is written transposed and read straight",
+        ((FLASH, "k_tile[k_at(c, i)] = real ?", "k_tile[n % UNITS * uint(BC) + n / UNITS] = real ?"),),
+        PARTIAL,
+    ),
+    Mutant(
+        "stale_key_tile",
+        "the first K tile is loaded again and again",
+        ((FLASH, "real ? fetch_k(kv_row + uint(tile) + c, i)", "real ? fetch_k(kv_row + c, i)"),),
+        {**SQUARE, "causal": True},
+        axes=TILES_16,
+        breaks=lambda _, row: row >= 16,
+    ),
+    Mutant(
+        "no_scale",
+        "logits are not divided by √head_dim",
+        ((FLASH, "widen(fetch_q(q_row, {{ i }})) * SCALE;", "widen(fetch_q(q_row, {{ i }}));"),),
+        SQUARE,
+    ),
+    Mutant(
+        "one_sum_for_the_tile",
+        "one running sum for all rows of a workgroup, as a published listing has it",
+        (
+            (FLASH, "// Place of word i of key c in k_tile.", "shared float sums_of_rows[{{ br }}];"),
+            (
+                FLASH,
+                "    if (row < SEQ) {",
+                "    sums_of_rows[lane] = row < SEQ ? l : 0.0;\n    memoryBarrierShared();\n    barrier();\n"
+                "    l = 0.0;\n    for (int n = 0; n < BR; ++n) { l += sums_of_rows[n]; }\n    if (row < SEQ) {",
+            ),
+        ),
+        SQUARE,
+        axes=TILES_16,
+    ),
+    Mutant(
+        "finite_minus_infinity",
+        "-1e4 stands for minus infinity",
+        ((SHARED, "#define NEG_INF uintBitsToFloat(0xff800000u)", "#define NEG_INF (-1.0e4)"),),
+        {"seq": 5, "kv_seq": 4, "head_dim": 8, "heads": 2},
+        inputs="n3_logit_minus_20000",
+    ),
+)
+
+NAIVE_MUTANTS = (
+    Mutant(
+        "naive_no_maximum",
+        "exp without subtracting the row maximum",
+        ((SOFTMAX, "float shift = m == NEG_INF ? 0.0 : m;", "float shift = 0.0;"),),
+        {"seq": 5, "kv_seq": 4, "head_dim": 8, "heads": 2},
+        inputs="n1_logit_151",
+    ),
+    Mutant(
+        "naive_no_reduction",
+        "the sum of the first lane stands for the row's",
+        ((SOFTMAX, "partial[lane] += partial[lane + half_lanes];", ""),),
+        SQUARE,
+    ),
+    Mutant(
+        "naive_no_barrier_after_load",
+        "the chunk is read before all of it is loaded",
+        (
+            (
+                SCORES,
+                "        }\n        memoryBarrierShared();\n        barrier();\n",
+                "        }\n        memoryBarrierShared();\n",
+            ),
+        ),
+        SQUARE,
+        axes=TILES_16,
+        breaks=lambda _, row: row % 16 != 15,
+        race=True,
+    ),
+    Mutant(
+        "naive_causal_off_by_one",
+        "every row misses its last key",
+        (
+            (
+                SCORES,
+                "bool visible = int(key) < visible_keys(int(row));",
+                "bool visible = int(key) < visible_keys(int(row)) - 1;",
+            ),
+        ),
+        {**SQUARE, "causal": True},
+    ),
+    Mutant(
+        "naive_heads_mixed",
+        "every head reads the scores of head 0",
+        ((WEIGHTED, "scores[q_row * uint(KV_SEQ) + first + x]", "scores[row * uint(KV_SEQ) + first + x]"),),
+        SQUARE,
+        breaks=lambda head, _: head == 1,
+    ),
+    Mutant(
+        "naive_last_word_unwritten",
+        "the last word of every row is never stored",
+        ((WEIGHTED, "unit < UNITS) {", "unit < UNITS - 1u) {"),),
+        SQUARE,
+        unwritten=True,
+    ),
+)
+
+MUTANTS = FLASH_MUTANTS + NAIVE_MUTANTS
