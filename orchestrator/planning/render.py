@@ -99,6 +99,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         autoescape=False,  # noqa: S701 -- the output is shader source for a compiler, never HTML
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,  # or the last line of an include runs into the line after it
     )
 
 

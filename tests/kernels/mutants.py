@@ -235,7 +235,8 @@ FLASH_MUTANTS = (
                 FLASH,
                 "    if (row < SEQ) {",
                 "    sums_of_rows[lane] = row < SEQ ? l : 0.0;\n    memoryBarrierShared();\n    barrier();\n"
-                "    l = 0.0;\n    for (int n = 0; n < BR; ++n) { l += sums_of_rows[n]; }\n    if (row < SEQ) {",
+                "    l = 0.0;\n    for (int n = 0; n < BR; ++n) { l += sums_of_rows[n]; }\n"
+                "    if (row < SEQ) {",
             ),
         ),
         SQUARE,

@@ -1,0 +1,119 @@
+"""Rendering: StrictUndefined, precise errors, shared templates, and a code hash that moves when it should."""
+
+import subprocess
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from orchestrator.domain.case import AxisValue
+from orchestrator.domain.errors import KernelFolderError
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
+from orchestrator.planning.render import render_case
+from tests.kernels.harness import all_kernels, make_case
+
+KERNEL = """
+from orchestrator.domain.kernel import Axis, Buffer, Cost, Kernel, Pass, Tolerance
+
+class Small(Kernel):
+    name = "small"
+    op = "copy"
+    params = (Axis("count", None, default=64),)
+    axes = (Axis("api", ("gles",), "gles"), Axis("precision", ("fp32",), "fp32"), Axis("unroll", (1, 2), 1))
+    distributions = ("normal",)
+    tolerance_version = "VERSION"
+
+    def buffers(self, case):
+        return (Buffer("a", "in", "f32", 64), Buffer("b", "out", "DTYPE", 64))
+
+    def passes(self, case):
+        return (Pass("small.comp.j2", (GROUP, 1, 1), (4, 1, 1), 0, ("a", "b"), {"extra": 7}),)
+
+    def data_key(self, case): return "k"
+    def inputs(self, case): return {}
+    def reference(self, case, inputs): return {}
+    def tolerance(self, case, inputs): return {"b": Tolerance(0, 0, 0)}
+    def cost(self, case): return Cost(1, 1, 1)
+
+kernel = Small()
+"""
+TEMPLATE = "#version 310 es\n// {{ count }} {{ unroll }} {{ workgroup[0] }} {{ extra }}\nvoid main() {}\n"
+
+
+def _load(
+    folder: Path, template: str = TEMPLATE, *, group: int = 16, dtype: str = "f32", version: str = "1"
+) -> LoadedKernel:
+    home = folder / "small"
+    home.mkdir(parents=True)
+    text = KERNEL.replace("GROUP", str(group)).replace("DTYPE", dtype).replace("VERSION", version)
+    (home / "kernel.py").write_text(text, encoding="utf-8")
+    (home / "small.comp.j2").write_text(template, encoding="utf-8")
+    return load_kernel(home)
+
+
+def _hash(loaded: LoadedKernel, **axes: AxisValue) -> str:
+    return render_case(loaded, make_case(loaded.kernel, {}, axes=axes)).code_hash
+
+
+def test_templates_see_parameters_axes_workgroup_and_context(tmp_path: Path) -> None:
+    loaded = _load(tmp_path)
+    (only,) = render_case(loaded, make_case(loaded.kernel, {"count": 5}, axes={"unroll": 2})).passes
+    assert only.glsl == "#version 310 es\n// 5 2 16 7\nvoid main() {}\n"
+    assert (only.workgroup, only.grid, only.buffers) == ((16, 1, 1), (4, 1, 1), ("a", "b"))
+
+
+def test_code_hash_follows_code_and_contract_and_nothing_else(tmp_path: Path) -> None:
+    base = _hash(_load(tmp_path / "base"))
+    assert base == _hash(_load(tmp_path / "again"))
+    assert base == _hash(_load(tmp_path / "blanks", TEMPLATE.replace("{}", "{}   ") + "\n\n"))
+    others = {
+        _hash(_load(tmp_path / "text", TEMPLATE.replace("{}", "{ }"))),
+        _hash(_load(tmp_path / "group", group=32)),
+        _hash(_load(tmp_path / "dtype", dtype="f16")),
+        _hash(_load(tmp_path / "tolerance", version="2")),
+        _hash(_load(tmp_path / "axis"), unroll=2),
+    }
+    assert len(others | {base}) == 6
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("one\n{{ nonsuch }}\n", r"small\.comp\.j2:2: 'nonsuch' is undefined.*unroll, workgroup"),
+        ("one\ntwo\n{% if %}\n", r"small\.comp\.j2:3: "),
+        ("{{ 1 // 0 }}\n", r"small\.comp\.j2:1: .*zero"),
+        ('{% include "smal.comp.j2" %}\n', r"template 'smal\.comp\.j2' not found\. Did you mean"),
+        ("// n\u00e4her\n", r"renders U\+00E4; shader text is ASCII"),
+    ],
+)
+def test_template_errors_say_where_and_what_next(tmp_path: Path, template: str, message: str) -> None:
+    loaded = _load(tmp_path, template)
+    with pytest.raises(KernelFolderError, match=message):
+        render_case(loaded, make_case(loaded.kernel, {}))
+
+
+def test_shared_folder_beside_the_kernels_is_reachable(tmp_path: Path) -> None:
+    (tmp_path / "_shared").mkdir()
+    (tmp_path / "_shared" / "part.glsl.j2").write_text("// {{ extra }} from shared\n", encoding="utf-8")
+    loaded = _load(tmp_path, '{% include "part.glsl.j2" %}\nvoid main() {}\n')
+    (only,) = render_case(loaded, make_case(loaded.kernel, {})).passes
+    assert only.glsl.startswith("// 7 from shared\n")
+
+
+@pytest.mark.parametrize("name", ["attention_naive", "attention_flash"])
+def test_every_variant_of_a_kernel_is_valid_glsl(tmp_path: Path, name: str) -> None:
+    """Compiled by the reference compiler, head_dim aligned and not, even and odd."""
+    loaded = all_kernels()[name]
+    files: list[str] = []
+    choices = product(
+        (5, 6, 8), ("fp32", "fp16_storage"), ("row", "column"), (1, 4), ("highp", "mediump"), (False, True)
+    )
+    for number, (head_dim, precision, layout, vector, hint, causal) in enumerate(choices):
+        workload: dict[str, AxisValue] = {"seq": 33, "head_dim": head_dim, "heads": 2, "causal": causal}
+        axes = {"tile": "8x8", "precision": precision, "layout": layout, "vector": vector, "hint": hint}
+        for step in render_case(loaded, make_case(loaded.kernel, workload, axes=axes)).passes:
+            path = tmp_path / f"{number}-{step.template.removesuffix('.j2')}"
+            path.write_text(step.glsl, encoding="ascii")
+            files.append(str(path))
+    done = subprocess.run(["glslangValidator", *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "ERROR" in line)
