@@ -22,7 +22,7 @@ class AttentionFlash(AttentionKernel):
         Axis(
             "tile",
             ("8x8", "16x16", "32x16", "32x32", "64x8", "64x16", "64x32", "128x16", "128x32"),
-            default="64x16",
+            default="128x16",
         ),
         Axis("layout", ("row", "column"), default="row"),
         Axis("vector", (1, 4), default=4),

@@ -67,7 +67,7 @@ ROUNDED = """
 vec4 rounded(vec4 x) {
     return vec4(unpackHalf2x16(packHalf2x16(x.xy)), unpackHalf2x16(packHalf2x16(x.zw)));
 }"""
-VISIBLE = "tile + c + {{ g }} < visible ? total(sums{{ g }}) : NEG_INF"
+VISIBLE = "tile + c + {{ g }} < visible ? {{ logit(g) }} : NEG_INF"
 TILES_16: dict[str, AxisValue] = {"tile": "16x16"}
 
 SQUARE: dict[str, AxisValue] = {"seq": 40, "head_dim": 8, "heads": 2}
@@ -102,7 +102,7 @@ FLASH_MUTANTS = (
     Mutant(
         "zero_padding_wins",
         "keys of the padding count as logits of 0",
-        ((FLASH, VISIBLE, "total(sums{{ g }})"),),
+        ((FLASH, VISIBLE, "{{ logit(g) }}"),),
         PARTIAL,
         inputs="n7_logit_minus_50",
     ),

@@ -1,5 +1,6 @@
 """Shapes on which the named input distributions of attention are run, small enough for a software GPU."""
 
+import os
 from itertools import product
 
 from orchestrator.domain.case import AxisValue, Case
@@ -33,12 +34,8 @@ WORKLOADS: dict[str, Workload] = {
     "beyond_half": {},
 }
 
-VARIANTS: list[dict[str, AxisValue]] = [
-    {"precision": precision, "layout": layout, "vector": vector, "hint": hint}
-    for precision, vector, hint, layout in product(
-        ("fp32", "fp16_storage"), (1, 4), ("highp", "mediump"), ("row", "column")
-    )
-]
+ALL_VARIANTS = "TILEFARM_TEST_ALL_VARIANTS"
+"""Set to anything: every input in all 16 variants, some minutes instead of one."""
 
 
 def named_case(kernel: Kernel, inputs: str, **axes: AxisValue) -> Case:
@@ -47,7 +44,15 @@ def named_case(kernel: Kernel, inputs: str, **axes: AxisValue) -> Case:
     return make_case(kernel, {**BASE, **WORKLOADS[inputs]}, inputs=inputs, axes=variant)
 
 
-def half_of_variants(number: int) -> list[dict[str, AxisValue]]:
-    """Every second variant: each triple of axis values once; odd and even numbers give the two halves."""
-    words = ("fp16_storage", "column", 4, "mediump")
-    return [v for v in VARIANTS if sum(x in words for x in v.values()) % 2 == number % 2]
+def variants(number: int) -> list[dict[str, AxisValue]]:
+    """Four of the 16 variants: each precision with each vector; four consecutive numbers give all 16."""
+    turns = range(4) if os.environ.get(ALL_VARIANTS) else (number,)
+    return [
+        {
+            "precision": ("fp32", "fp16_storage")[half],
+            "vector": (1, 4)[wide],
+            "hint": ("highp", "mediump")[(half + wide + turn) % 2],
+            "layout": ("row", "column")[(wide + turn // 2) % 2],
+        }
+        for turn, half, wide in product(turns, range(2), range(2))
+    ]
