@@ -4,6 +4,9 @@ One invocation owns one query row: its q, its output and its running maximum and
 Tile ``BRxBC`` is BR rows (= invocations) a workgroup, BC keys a tile in shared memory. ``vector`` 4 moves and
 unrolls head_dim four elements at a time and takes four keys at a time; 1 keeps real loops over head_dim
 (the plain formulation, which some drivers get wrong; see docs/numerics.md).
+
+``rows`` above 1 blocks registers: that many neighbouring invocations share as many rows and split head_dim, so
+that a word read from shared memory serves them all; partial logits are summed through shared memory.
 """
 
 from orchestrator.domain.case import Case
@@ -13,6 +16,9 @@ from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context
 
 KEYS_AT_A_TIME = {1: 1, 4: 4}
 """Of a tile, for each value of ``vector``: independent sums that hide the latency of each other."""
+
+KEYS_A_STEP = 8
+"""Keys whose logits are exchanged at once where rows are shared."""
 
 
 class AttentionFlash(AttentionKernel):
@@ -26,11 +32,20 @@ class AttentionFlash(AttentionKernel):
         ),
         Axis("layout", ("row", "column"), default="row"),
         Axis("vector", (1, 4), default=4),
+        Axis("rows", (1, 2, 4), default=1),
         Axis("hint", ("highp", "mediump"), default="highp"),
     )
     online = True
 
+    def invalid(self, case: Case) -> str | None:
+        if case.axes["rows"] != 1 and (case.axes["vector"], case.axes["layout"]) != (4, "row"):
+            return f"rows {case.axes['rows']} needs vector 4 and layout row"
+        return super().invalid(case)
+
     def passes(self, case: Case) -> tuple[Pass, ...]:
+        return (self._blocked_pass(case) if case.axes["rows"] != 1 else self._row_pass(case),)
+
+    def _row_pass(self, case: Case) -> Pass:
         shape, words = AttentionShape.of(case), Words.of(case)
         br, bc = tile_of(case)
         context = {
@@ -41,15 +56,40 @@ class AttentionFlash(AttentionKernel):
             "partial": shape.kv_seq % bc != 0,
             "masked": shape.causal or shape.kv_seq % bc != 0,
         }
-        return (
-            Pass(
-                template="flash.comp.j2",
-                workgroup=(br, 1, 1),
-                grid=(ceil_div(shape.seq, br), shape.heads, 1),
-                shared_bytes=2 * bc * words.units * words.nbytes,
-                buffers=("q", "k", "v", "o"),
-                context=context,
-            ),
+        return Pass(
+            template="flash.comp.j2",
+            workgroup=(br, 1, 1),
+            grid=(ceil_div(shape.seq, br), shape.heads, 1),
+            shared_bytes=2 * bc * words.units * words.nbytes,
+            buffers=("q", "k", "v", "o"),
+            context=context,
+        )
+
+    def _blocked_pass(self, case: Case) -> Pass:
+        shape, words = AttentionShape.of(case), Words.of(case)
+        br, bc = tile_of(case)
+        rows = int(case.axes["rows"])
+        share = ceil_div(words.units, rows)
+        groups = KEYS_A_STEP // 4
+        context = {
+            **shader_context(case),
+            "br": br,
+            "bc": bc,
+            "rows": rows,
+            "keys": KEYS_A_STEP,
+            "per": share,
+            "stride": share * rows,
+            "masked": shape.causal or shape.kv_seq % bc != 0,
+        }
+        tiles = 2 * bc * share * rows * words.nbytes
+        exchanged = 16 * groups * br * (rows + 1) + 4 * br
+        return Pass(
+            template="rows.comp.j2",
+            workgroup=(br, 1, 1),
+            grid=(ceil_div(shape.seq, br), shape.heads, 1),
+            shared_bytes=tiles + exchanged,
+            buffers=("q", "k", "v", "o"),
+            context=context,
         )
 
     def cost(self, case: Case) -> Cost:
