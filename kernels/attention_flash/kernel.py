@@ -5,8 +5,8 @@ Tile ``BRxBC`` is BR rows (= invocations) a workgroup, BC keys a tile in shared 
 unrolls head_dim four elements at a time and takes four keys at a time; 1 keeps real loops over head_dim
 (the plain formulation, which some drivers get wrong; see docs/numerics.md).
 
-``rows`` above 1 blocks registers: that many neighbouring invocations share as many rows and split head_dim, so
-that a word read from shared memory serves them all; partial logits are summed through shared memory.
+``rows`` above 1 blocks registers: that many neighbouring invocations share as many rows and split head_dim,
+so that a word read from shared memory serves them all; partial logits are summed through shared memory.
 """
 
 from orchestrator.domain.case import Case
