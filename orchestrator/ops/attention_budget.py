@@ -58,7 +58,9 @@ HALF_SUBNORMAL = 2.0**-24
 
 F32 = NDArray[np.float32]
 
-_BLOCK_ELEMENTS = 1 << 22
+_BLOCK_ELEMENTS = 1 << 19
+"""Scores at a time: few enough for a processor's cache, enough for its matrix library to be quick."""
+
 _REMEMBERED = 64
 _remembered: OrderedDict[tuple[str, AttentionShape, "Arithmetic"], Tolerance] = OrderedDict()
 
@@ -214,9 +216,8 @@ class _KeyHead:
         ulps = 3 + 2.5 * np.abs(x)
         if self._arithmetic.online:
             highest = np.maximum.accumulate(s, axis=1)
-            grew = np.zeros(s.shape, np.float32)
-            grew[:, 1:] = highest[:, 1:] > highest[:, :-1]
-            later = np.cumsum(grew[:, ::-1], axis=1)[:, ::-1] - grew
-            ulps += 3 * later
+            times = np.zeros(s.shape, np.float32)  # that the maximum has grown up to and with key j
+            np.cumsum(highest[:, 1:] > highest[:, :-1], axis=1, dtype=np.float32, out=times[:, 1:])
+            ulps += 3 * (times[:, -1:] - times)
         weight = (p * ulps.astype(np.float32)) * np.float32(2 * U32)
         return weight @ np.abs(centred) + np.abs(o) * weight.sum(axis=1, keepdims=True)

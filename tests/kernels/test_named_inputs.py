@@ -5,7 +5,7 @@ import pytest
 
 from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.harness import Bench, Outcome
-from tests.kernels.named_inputs import WORKLOADS, variants, named_case
+from tests.kernels.named_inputs import WORKLOADS, named_case, variants
 
 
 def _assert_passes(outcomes: list[Outcome]) -> None:
