@@ -28,6 +28,23 @@ class RunInfo:
     """Git commit of the matrix's folder, ``+dirty`` with uncommitted changes; empty outside git."""
     finished_at: str = ""
     """Empty while the run is not complete."""
+    matrix: str = ""
+    """Path of the matrix as given, when it was not ``matrix.yaml``."""
+    kernels: list[str] = field(default_factory=list[str])
+    """Further kernel folders as given (``--kernels``)."""
+    selection: str = ""
+    """``-k`` and ``--case`` as one expression; empty: the whole suite."""
+    overrides: list[str] = field(default_factory=list[str])
+    """``--set`` as given."""
+    wanted: list[str] = field(default_factory=list[str])
+    """``--device`` as given; empty: every device."""
+    max_slowdown: float | None = None
+    """``--max-slowdown`` as given."""
+
+    @property
+    def whole_suite(self) -> bool:
+        """False when a person chose a part of it: nothing is missing that was not asked for."""
+        return not (self.selection or self.overrides)
 
 
 @dataclass(frozen=True, slots=True)
