@@ -14,6 +14,7 @@ from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
 from tests.kernels.harness import KERNELS
 
 FLASH = "attention_flash/flash.comp.j2"
+ROWS = "attention_flash/rows.comp.j2"
 SCORES = "attention_naive/scores.comp.j2"
 SOFTMAX = "attention_naive/softmax.comp.j2"
 WEIGHTED = "attention_naive/weighted.comp.j2"
@@ -251,6 +252,56 @@ FLASH_MUTANTS = (
     ),
 )
 
+TWO_ROWS: dict[str, AxisValue] = {"tile": "16x16", "rows": 2}
+
+ROWS_MUTANTS = (
+    Mutant(
+        "rows_no_barrier_after_load",
+        "the tile is read before all of it is loaded",
+        (
+            (
+                ROWS,
+                "        }\n        memoryBarrierShared();\n        barrier();\n\n        for (uint c",
+                "        }\n        memoryBarrierShared();\n\n        for (uint c",
+            ),
+        ),
+        SQUARE,
+        axes=TWO_ROWS,
+        race=True,
+    ),
+    Mutant(
+        "rows_partial_logits_not_summed",
+        "a row's logit is that of one share of head_dim",
+        ((ROWS, "for (uint n = 0u; n < ROWS; ++n) {", "for (uint n = 0u; n < 1u; ++n) {"),),
+        SQUARE,
+        axes=TWO_ROWS,
+    ),
+    Mutant(
+        "rows_weights_of_the_first",
+        "every shared row is weighted as the first of them",
+        ((ROWS, "uint(BR) + first_lane + {{ r }}u];", "uint(BR) + first_lane];"),),
+        SQUARE,
+        axes=TWO_ROWS,
+        breaks=lambda _, row: row % 2 == 1,
+    ),
+    Mutant(
+        "rows_no_rescale",
+        "the accumulator is not rescaled when the running maximum grows",
+        ((ROWS, "o{{ r }}_{{ i }} *= back;", ""),),
+        {"seq": 5, "kv_seq": 128, "head_dim": 8, "heads": 2},
+        inputs="n9_rising_logits",
+        axes=TWO_ROWS,
+    ),
+    Mutant(
+        "rows_zero_padding_wins",
+        "keys of the padding count as logits of 0",
+        ((ROWS, "ivec4(0, 1, 2, 3), ivec4(visible))", "ivec4(0, 1, 2, 3), ivec4(0x7fffffff))"),),
+        PARTIAL,
+        inputs="n7_logit_minus_50",
+        axes=TWO_ROWS,
+    ),
+)
+
 NAIVE_MUTANTS = (
     Mutant(
         "naive_no_maximum",
@@ -308,4 +359,4 @@ NAIVE_MUTANTS = (
     ),
 )
 
-MUTANTS = FLASH_MUTANTS + NAIVE_MUTANTS
+MUTANTS = FLASH_MUTANTS + ROWS_MUTANTS + NAIVE_MUTANTS

@@ -34,6 +34,8 @@ WORKLOADS: dict[str, Workload] = {
     "beyond_half": {},
 }
 
+PRECISIONS = ("fp32", "fp16_storage")
+HINTS = ("highp", "mediump")
 ALL_VARIANTS = "TILEFARM_TEST_ALL_VARIANTS"
 """Set to anything: every input in all 16 variants, some minutes instead of one."""
 
@@ -44,15 +46,31 @@ def named_case(kernel: Kernel, inputs: str, **axes: AxisValue) -> Case:
     return make_case(kernel, {**BASE, **WORKLOADS[inputs]}, inputs=inputs, axes=variant)
 
 
-def variants(number: int) -> list[dict[str, AxisValue]]:
-    """Four of the 16 variants: each precision with each vector; four consecutive numbers give all 16."""
+def variants(kernel: Kernel, number: int) -> list[dict[str, AxisValue]]:
+    """Four of the 16 variants: each precision with each vector; four consecutive numbers give all 16.
+
+    For a kernel that can share rows, also each precision with 2 or 4 rows."""
     turns = range(4) if os.environ.get(ALL_VARIANTS) else (number,)
-    return [
+    found: list[dict[str, AxisValue]] = [
         {
-            "precision": ("fp32", "fp16_storage")[half],
+            "precision": PRECISIONS[half],
             "vector": (1, 4)[wide],
-            "hint": ("highp", "mediump")[(half + wide + turn) % 2],
+            "hint": HINTS[(half + wide + turn) % 2],
             "layout": ("row", "column")[(wide + turn // 2) % 2],
         }
         for turn, half, wide in product(turns, range(2), range(2))
     ]
+    if shares_rows(kernel):
+        found += [
+            {
+                "precision": PRECISIONS[half],
+                "rows": (2, 4)[(half + turn) % 2],
+                "hint": HINTS[(half + turn // 2) % 2],
+            }
+            for turn, half in product(turns, range(2))
+        ]
+    return found
+
+
+def shares_rows(kernel: Kernel) -> bool:
+    return any(axis.name == "rows" for axis in kernel.axes)

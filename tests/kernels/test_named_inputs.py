@@ -21,7 +21,7 @@ def _run(bench: Bench, loaded: LoadedKernel, inputs: str, **axes: str | int) -> 
 @pytest.mark.parametrize("inputs", WORKLOADS)
 def test_named_inputs_pass(bench: Bench, loaded: LoadedKernel, inputs: str) -> None:
     number = list(WORKLOADS).index(inputs)
-    cases = [named_case(loaded.kernel, inputs, **axes) for axes in variants(number)]
+    cases = [named_case(loaded.kernel, inputs, **axes) for axes in variants(loaded.kernel, number)]
     possible = [c for c in cases if loaded.kernel.invalid(c) is None]
     assert possible
     _assert_passes(bench.run([(loaded, c) for c in possible]))

@@ -8,9 +8,10 @@ from orchestrator.domain.case import AxisValue, Case
 from orchestrator.domain.kernel import Kernel
 from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.harness import Bench, make_case
+from tests.kernels.named_inputs import PRECISIONS
 
 HEAD_DIMS = (1, 3, 5, 31, 33, 63, 65, 80)
-COMBINATIONS = tuple(product(("fp32", "fp16_storage"), (1, 4)))
+COMBINATIONS = tuple(product(PRECISIONS, (1, 4)))
 SEQS = (1, 3, 9, 12, 16, 33, 40, 63, 65, 127, 129)
 
 
@@ -38,7 +39,12 @@ def _swept(kernel: Kernel, number: int) -> list[Case]:
             "causal": n % 4 == 1,
         }
         layout = ("row", "column")[n // 2 % 2]
-        axes = {"tile": "16x16", "precision": precision, "vector": vector, "layout": layout}
+        axes: dict[str, AxisValue] = {
+            "tile": "16x16",
+            "precision": precision,
+            "vector": vector,
+            "layout": layout,
+        }
         cases.append(make_case(kernel, workload, axes=axes))
     return cases
 
@@ -53,6 +59,31 @@ def test_the_sweep_holds_every_size(loaded: LoadedKernel) -> None:
     assert {c.workload["head_dim"] for c in cases} == set(HEAD_DIMS)
     assert {c.workload["seq"] for c in cases} == set(SEQS)
     assert {(c.axes["precision"], c.axes["vector"]) for c in cases} == set(COMBINATIONS)
+
+
+@pytest.mark.parametrize("rows", [2, 4])
+def test_any_size_with_shared_rows(bench: Bench, kernels: dict[str, LoadedKernel], rows: int) -> None:
+    flash = kernels["attention_flash"]
+    sizes = [
+        (33, 33, 5, True),
+        (65, 127, 31, True),
+        (129, 129, 16, False),
+        (40, 12, 6, True),
+        (1, 1, 1, False),
+    ]
+    cases = [
+        make_case(
+            flash.kernel,
+            {"seq": seq, "kv_seq": kv_seq, "head_dim": head_dim, "heads": 2, "kv_heads": 1, "causal": causal},
+            axes={
+                "tile": ("16x16", "32x32")[n % 2],
+                "precision": PRECISIONS[(n + rows // 2) % 2],
+                "rows": rows,
+            },
+        )
+        for n, (seq, kv_seq, head_dim, causal) in enumerate(sizes)
+    ]
+    _assert_passes(bench, flash, cases)
 
 
 def test_every_tile(bench: Bench, loaded: LoadedKernel) -> None:
