@@ -57,7 +57,7 @@ def test_no_point_of_a_suite_is_invalid(matrix: Matrix, kernels: dict[str, Kerne
 def test_smoke_is_small_and_runs_whole_on_a_laptop(matrix: Matrix, kernels: dict[str, Kernel]):
     plan = smoke(matrix, kernels)
     laptop, _ = plan.devices
-    assert len(laptop.cases) == len(plan.cases) <= 110
+    assert len(laptop.cases) == len(plan.cases) <= 130
     assert plan.warnings == []
     assert {c.kernel for c in plan.cases.values()} == set(kernels)
 
@@ -88,6 +88,20 @@ def test_every_workload_of_the_small_phone_keeps_its_baseline(matrix: Matrix, ke
     _, phone = smoke(matrix, kernels).devices
     baseline = compile_selection("attention_naive and seq=512 and precision=fp32")
     assert any(baseline(c.case) for c in phone.cases)
+
+
+def test_every_flash_variant_on_ordinary_inputs_has_a_naive_one_to_be_compared_with(
+    matrix: Matrix, kernels: dict[str, Kernel]
+):
+    """Equal workload and precision on the laptop; small inputs with a history are not there for their time."""
+    cases = [c for c in smoke(matrix, kernels).cases.values() if c.inputs == "normal"]
+    keys = {
+        name: {(c.workload_id, c.axes["precision"]): c.label for c in cases if c.kernel == name}
+        for name in ("attention_flash", "attention_naive")
+    }
+    lonely = {label for key, label in keys["attention_flash"].items() if key not in keys["attention_naive"]}
+    assert len(keys["attention_flash"]) >= 12
+    assert lonely == set()
 
 
 def test_the_loop_limit_case_is_expected_to_fail_on_llvmpipe_whatever_the_soc(
