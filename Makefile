@@ -22,7 +22,7 @@ setup-test:
 runner:
 	@scripts/setup runner
 
-# Needs ANDROID_NDK_HOME (docs/first-run.md).
+# Needs ANDROID_NDK_HOME (docs/add-a-phone.md).
 runner-android:
 	@scripts/setup runner-android
 

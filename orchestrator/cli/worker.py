@@ -1,4 +1,4 @@
-"""``tilefarm worker`` and ``tilefarm phone``: processes that a farm is made of."""
+"""``tilefarm worker``: the process that serves one device of a farm."""
 
 from typing import Annotated
 
@@ -7,6 +7,7 @@ import typer
 from orchestrator.cli.output import print_json, say
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
+from orchestrator.storage.redis_client import shown
 from workers.discovery import find
 from workers.serve import serve
 
@@ -29,7 +30,7 @@ def worker(
         )
     found = find(device)
     if as_json:
-        print_json({"transport": found.transport, "serial": found.serial, "broker": settings.broker})
+        print_json({"transport": found.transport, "serial": found.serial, "broker": shown(settings.broker)})
     else:
-        say(f"serving {found.serial} for {settings.broker}")
+        say(f"serving {found.serial} for {shown(settings.broker)}")
     serve(found, settings.broker, settings)

@@ -67,7 +67,7 @@ def test_local_and_phone_in_one_run(phones: Farm, matrix: str, start_phone: Star
 
 def test_a_small_phone_prunes_by_its_limits(phones: Farm, matrix: str, start_phone: StartPhone) -> None:
     start_phone("mid-mali")
-    phones.run("run", "--matrix", matrix, "--device", "MT6765")
+    phones.run("run", "--matrix", matrix, "--device", "MT6763")
     results = phones.latest()
     reasons = {reason for p in results.pruned for reason in p.reasons}
     assert reasons == {"shared_bytes 32768 > 16384"}

@@ -34,7 +34,8 @@ class Deadline:
 
     def exceeded(self) -> DeadlineExceeded:
         return DeadlineExceeded(
-            f"{self.what}: not done after {self.limit_s:g} s. Raise the timeout if the device is only slow."
+            f"{self.what}: not done after {self.limit_s:g} s. Likely a loose cable, a dialog on the "
+            "phone's screen, or a device or host under heavy load; look there, then run it again."
         )
 
 

@@ -1,7 +1,7 @@
 """Faults on demand: what a virtual phone does wrong, when, and how often.
 
 As text (command line and control file): ``KIND[:key=value[,key=value…]]``, a comma in a value written
-``\\,``; for example ``drop:on=runner run,after=600`` or ``disk_full:after=65536``.
+``\\,``; for example ``drop:on=runner-.* run,after=600`` or ``disk_full:after=65536``.
 """
 
 import re

@@ -32,3 +32,13 @@ def test_other_variables_of_the_environment_do_no_harm(monkeypatch: pytest.Monke
     monkeypatch.setenv("TILEFARM_SOMETHING_ELSE", "1")
     monkeypatch.setenv("TILEFARM_BROKER", "redis://farm:6379/0")
     assert Settings().broker == "redis://farm:6379/0"
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``TILEFARM_OUT=`` would otherwise mean the working folder."""
+    default = Settings().workdir
+    for name in ("OUT", "WORKDIR", "RUNNER_DIR"):
+        monkeypatch.setenv(f"TILEFARM_{name}", "")
+    assert Settings().out == Path("out")
+    assert Settings().workdir == default
+    assert Settings().runner_dir.name == "build"

@@ -12,7 +12,7 @@ SOCS = {
     "snapdragon-8-gen-3": "SM8650",
     "dimensity-9300": "MT6989",
     "tensor-g2": "Tensor-G2",
-    "mid-mali": "MT6765",
+    "mid-mali": "MT6763",
     "old-android": "MSM8996",
 }
 
