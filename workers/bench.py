@@ -12,10 +12,10 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import InfraError, NotInstalled, TruncatedOutput
 from orchestrator.domain.profile import Profile
+from workers.identity import is_virtual
 from workers.result_stream import RESULT_FORMAT, ResultStream
 from workers.transports.base import Device
 
-VIRTUAL_PROPERTY = "ro.tilefarm.virtual"
 PUSH_TIMEOUT_S = 120.0
 PROBE_TIMEOUT_S = 60.0
 CALL_TIMEOUT_S = 20.0
@@ -44,8 +44,8 @@ def runner_build(properties: Mapping[str, str], runner_dir: Path) -> Path:
         NotInstalled: not built yet; the message says how.
     """
     abi = properties.get("ro.product.cpu.abi", "")
-    if not abi or properties.get(VIRTUAL_PROPERTY) == "1":
-        preset, how = "linux", "run `make`"
+    if not abi or is_virtual(properties):
+        preset, how = "linux", "run `make runner`"
     elif abi in _PRESET_OF_ABI:
         preset = _PRESET_OF_ABI[abi]
         how = f"set ANDROID_NDK_HOME and run `make runner-android` (preset {preset})"

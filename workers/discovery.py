@@ -37,6 +37,8 @@ class Unreachable:
 class Found:
     reachable: Sequence[Reachable]
     unreachable: Sequence[Unreachable]
+    no_adb: str = ""
+    """Why this machine can have no phones at all; nothing is missing then, unless one was asked for."""
 
 
 def discover(*, phones: bool = True) -> Found:
@@ -51,7 +53,9 @@ def discover(*, phones: bool = True) -> Found:
     try:
         start_server(server)
         rows = list_phones(server)
-    except (InfraError, NotInstalled) as e:
+    except NotInstalled as e:
+        return Found([local], [], no_adb=str(e))
+    except InfraError as e:
         return Found([local], [Unreachable("adb", str(e))])
     distinct = distinct_phones(rows, lambda serial: AdbDevice(server, serial))
     usable = [Reachable("adb", p.listing.serial, p.also) for p in distinct if not p.problem]
@@ -72,7 +76,8 @@ def find(serial: str) -> Reachable:
     for device in found.reachable:
         if device.answers_to(serial):
             return device
-    why = next((u.why for u in found.unreachable if u.serial in (serial, "adb")), "not listed by adb")
+    unlisted = found.no_adb or "not listed by adb"
+    why = next((u.why for u in found.unreachable if u.serial in (serial, "adb")), unlisted)
     listed = ", ".join(d.serial for d in found.reachable)
     raise UsageError(f"--device {serial}: {why}. Devices here: {listed}")
 

@@ -112,7 +112,7 @@ class ResultStream:
         if record.get("format") != RESULT_FORMAT:
             raise TruncatedOutput(
                 f"{self._source}: runner speaks format {record.get('format')}, this host {RESULT_FORMAT}; "
-                "rebuild the runner with `make`"
+                "rebuild the runner with `make runner`"
             )
         if self._run_id and record.get("run") != self._run_id:
             raise TruncatedOutput(f"{self._source}: output of run {record.get('run')}, not {self._run_id}")

@@ -55,6 +55,8 @@ class CaseJob:
     warmup: int = 1
     repeats: int = 10
     replays: int = 1
+    estimate_ms: int = 0
+    """Planned time on its device; sizes batches."""
 
     def blobs(self) -> set[str]:
         found = {p.shader for p in self.passes} | {c.reference for c in self.checks}

@@ -21,6 +21,8 @@ from orchestrator.execution.run_folder import RunFolder
 
 POLL_MS = 500
 INFRA_ATTEMPTS = 3
+RETRY_AFTER_S = (5.0, 45.0)
+"""Wait before the second and the third attempt: a phone that restarts is back after half a minute or more."""
 REDISPATCHES = 5
 """Batches of a device are sent again at most so often for lost workers; then its cases are missing."""
 
@@ -50,6 +52,8 @@ class Farm(Protocol):
 @dataclass(frozen=True, slots=True)
 class DispatchLimits:
     batch_cases: int = 12
+    batch_s: float = 60.0
+    """A batch holds no more work than this, so that on-demand runs wait at most about a minute."""
     gone_s: float = 60.0
     """A device without a living worker for this long: its remaining cases are missing, with this reason."""
     stalled_s: float = 900.0
@@ -93,9 +97,18 @@ class Dispatcher:
         self._known = set(folder.trials())
         self._tries: Counter[tuple[str, str]] = Counter()
         self._lost: dict[tuple[str, str], str] = {}
+        self._later: list[tuple[float, _Lane, CaseJob]] = []
 
-    def run(self, jobs: Mapping[str, Iterable[CaseJob]], watcher: Watcher) -> dict[tuple[str, str], str]:
+    def run(
+        self,
+        jobs: Mapping[str, Iterable[CaseJob]],
+        watcher: Watcher,
+        absent: Mapping[str, str] | None = None,
+    ) -> dict[tuple[str, str], str]:
         """Dispatch and gather until nothing is outstanding.
+
+        Args:
+            absent: devices that will not come back during this run, and why: given up at once.
 
         Returns:
             (device, case) → why its result never came.
@@ -104,6 +117,8 @@ class Dispatcher:
             lane = _Lane(device_id, last_seen=self._now(), last_news=self._now())
             lane.outstanding = {self._key(device_id, c): c for c in cases}
             self._lanes[device_id] = lane
+            if absent and device_id in absent:
+                self._give_up(lane, absent[device_id], watcher)
         self._meet_workers(self._broker.registrations())
         for lane in self._lanes.values():
             self._send(lane)
@@ -143,12 +158,24 @@ class Dispatcher:
         if job and trial.verdict is Verdict.INFRA and tries < INFRA_ATTEMPTS:
             again = replace(job, attempt=job.attempt + 1)
             lane.outstanding[self._key(lane.device_id, again)] = again
-            self._send(lane, [again])
+            self._later.append((self._now() + RETRY_AFTER_S[tries - 1], lane, again))
             return
         watcher.trial(trial)
 
+    def _retry(self) -> None:
+        """Send what infrastructure kept from us, once its wait is over."""
+        due = [entry for entry in self._later if entry[0] <= self._now()]
+        self._later = [entry for entry in self._later if entry[0] > self._now()]
+        again: dict[str, list[CaseJob]] = {}
+        for _, lane, job in due:
+            if self._key(lane.device_id, job) in lane.outstanding:
+                again.setdefault(lane.device_id, []).append(job)
+        for device_id, jobs in again.items():
+            self._send(self._lanes[device_id], jobs)
+
     def _look_after(self, watcher: Watcher) -> None:
         """Notice workers that died, came back, or stand still."""
+        self._retry()
         registrations = self._broker.registrations()
         for lane in self._meet_workers(registrations):
             lane.redispatches += 1
@@ -185,17 +212,30 @@ class Dispatcher:
         lane.outstanding.clear()
 
     def _send(self, lane: _Lane, jobs: Iterable[CaseJob] | None = None) -> None:
-        waiting = list(lane.outstanding.values() if jobs is None else jobs)
-        size = self._limits.batch_cases
-        for start in range(0, len(waiting), size):
+        waiting = lane.outstanding.values() if jobs is None else jobs
+        for cases in self._batches(waiting):
             batch = Batch(
                 run_id=self._run_id,
                 batch_id=uuid.uuid4().hex[:12],
                 device_id=lane.device_id,
                 blob_store=self._blob_store,
-                cases=waiting[start : start + size],
+                cases=cases,
             )
             self._broker.send(batch, self._lane)
+
+    def _batches(self, jobs: Iterable[CaseJob]) -> Iterator[list[CaseJob]]:
+        """In order, each within the limits; a case that is longer than a batch may be has one of its own."""
+        cases: list[CaseJob] = []
+        planned_ms = 0
+        for job in jobs:
+            full = planned_ms + job.estimate_ms > self._limits.batch_s * 1000
+            if cases and (full or len(cases) == self._limits.batch_cases):
+                yield cases
+                cases, planned_ms = [], 0
+            cases.append(job)
+            planned_ms += job.estimate_ms
+        if cases:
+            yield cases
 
     @staticmethod
     def _key(device_id: str, job: CaseJob) -> str:

@@ -3,7 +3,7 @@
 import platform
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,8 +21,21 @@ from orchestrator.storage.blobs import BlobStore
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person or CI asked for, as given; kept with the run so that it can be repeated."""
+
+    matrix: str = ""
+    """Empty: ``matrix.yaml`` of the working folder."""
+    kernels: tuple[str, ...] = ()
+    selection: str = ""
+    overrides: tuple[str, ...] = ()
+    wanted: tuple[str, ...] = ()
+    max_slowdown: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """What a person or CI asked for, beside the plan."""
+    """What a run needs beside the plan."""
 
     run_id: str
     out: Path
@@ -31,6 +44,7 @@ class Request:
     command: str
     missing: list[Missing]
     """Devices that were asked for or listed and cannot be used."""
+    asked: Asked = Asked()
 
 
 def start_run(
@@ -55,7 +69,8 @@ def start_run(
         for planned in device.cases:
             match prepared[planned.case_id]:
                 case Prepared(job=job):
-                    jobs[device_id].append(job)
+                    estimate_ms = round(planned.estimate.seconds * 1000)
+                    jobs[device_id].append(replace(job, estimate_ms=estimate_ms))
                 case Degenerate(reason):
                     pruned.append(Pruned(device_id, planned.case_id, Verdict.INVALID, [reason]))
     infos = {i: p.info for i, p in prepared.items() if isinstance(p, Prepared)}
@@ -68,7 +83,13 @@ def start_run(
             tilefarm=__version__,
             host=platform.node(),
             command=request.command,
-            commit=git_commit(),
+            commit=git_commit(Path(request.asked.matrix or ".").resolve().parent),
+            matrix=request.asked.matrix,
+            kernels=list(request.asked.kernels),
+            selection=request.asked.selection,
+            overrides=list(request.asked.overrides),
+            wanted=list(request.asked.wanted),
+            max_slowdown=request.asked.max_slowdown,
         ),
         devices=[d.device for d in plan.devices],
         cases=infos,
@@ -81,14 +102,21 @@ def start_run(
     return RunFolder.create(request.out, Manifest(results, jobs, request.blob_store, request.lane))
 
 
-def carry_out(folder: RunFolder, broker: Farm, watcher: Watcher, out: Path) -> RunResults:
-    """Dispatch what has no verdict yet and write results.json; used for a new run and for a resumed one."""
+def carry_out(
+    folder: RunFolder, broker: Farm, watcher: Watcher, out: Path, absent: Mapping[str, str] | None = None
+) -> RunResults:
+    """Dispatch what has no verdict yet and write results.json; used for a new run and for a resumed one.
+
+    Args:
+        absent: devices that will not come back during this run, and why.
+    """
     manifest = folder.manifest()
     run = manifest.planned.run
     with folder.only_one():
         dispatcher = Dispatcher(broker, folder, run.run_id, manifest.blob_store, lane=manifest.lane)
-        lost = dispatcher.run(folder.unfinished(), watcher)
-        previous = previous_results(out, run.suite, run.run_id)
+        lost = dispatcher.run(folder.unfinished(), watcher, absent)
+        wanted = [(device, job.case_id) for device, jobs in manifest.jobs.items() for job in jobs]
+        previous = previous_results(out, run.suite, run.run_id, wanted)
         return folder.finish(previous.run.run_id if previous else "", utc_now(), lost)
 
 
@@ -96,11 +124,13 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def git_commit() -> str:
-    """Commit of the working folder, ``+dirty`` with uncommitted changes; empty outside git."""
+def git_commit(folder: Path) -> str:
+    """Commit of the matrix's folder, ``+dirty`` with uncommitted changes; empty outside git."""
     try:
         answers = [
-            subprocess.run(["git", *words], capture_output=True, text=True, timeout=10, check=True).stdout
+            subprocess.run(
+                ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True
+            ).stdout
             for words in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain"])
         ]
     except (OSError, subprocess.SubprocessError):

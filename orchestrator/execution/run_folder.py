@@ -9,7 +9,7 @@ import fcntl
 import os
 import secrets
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -186,20 +186,47 @@ def find_run(out: Path, name: str) -> Path:
     raise UsageError(f"run {name!r} is neither in {out / 'runs'} nor a path; newest: {newest}")
 
 
-def previous_results(out: Path, suite: str, before: str) -> RunResults | None:
-    """The newest complete run of the suite before run id ``before``."""
+RECENT_RUNS = 20
+"""How far back a run looks for one to compare itself with."""
+
+
+def previous_results(
+    out: Path, suite: str, before: str, wanted: Collection[tuple[str, str]] | None = None
+) -> RunResults | None:
+    """The complete run of the suite before run id ``before`` to compare with, and to plan from.
+
+    Of the recent ones that have trials: the newest that holds most of the ``wanted`` (device, case) pairs;
+    without ``wanted`` the newest of a whole suite, else the newest. A run of a selection in between, such as
+    a repro command, does not hide the last whole run.
+    """
+    best: RunResults | None = None
+    best_score = 0
+    for results in _recent(out, suite, before):
+        if wanted is None:
+            score = 2 if results.run.whole_suite else 1
+        else:
+            score = len({(t.device_id, t.case_id) for t in results.trials}.intersection(wanted))
+        if score > best_score:
+            best, best_score = results, score
+    return best
+
+
+def _recent(out: Path, suite: str, before: str) -> Iterator[RunResults]:
+    """Complete runs with trials, newest first."""
     names = sorted((p.name for p in (out / "runs").glob("*") if p.name < before), reverse=True)
+    found = 0
     for name in names:
-        file = out / "runs" / name / "results.json"
-        if not file.is_file():
+        if not (out / "runs" / name / "results.json").is_file():
             continue
         try:
-            results = load_results(file)
+            results = load_results(out / "runs" / name)
         except UsageError:
             continue  # of a format that this version does not read: not comparable
-        if results.run.suite == suite and results.run.finished_at:
-            return results
-    return None
+        if results.run.suite == suite and results.run.finished_at and results.trials:
+            yield results
+            found += 1
+        if found == RECENT_RUNS:
+            return
 
 
 def point_latest(out: Path, run_id: str) -> Path:

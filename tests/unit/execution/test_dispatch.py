@@ -1,6 +1,7 @@
 """The loop between plan and run folder: nothing lost, nothing twice, and always an end."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -282,3 +283,38 @@ def test_a_late_infra_of_an_earlier_attempt_starts_no_fourth_one(
     }
     dispatch(farm, folder, notes)
     assert farm.attempts() == [("case-1", 2)]
+
+
+def test_a_retry_waits_for_a_phone_to_come_back(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    back_at = farm.clock + 40
+
+    def while_it_restarts(_job: CaseJob) -> Verdict | None:
+        return Verdict.PASS if farm.clock >= back_at else Verdict.INFRA
+
+    farm.verdicts = while_it_restarts
+    folder = new_folder(tmp_path, {"phone": [job(1)]})
+    assert dispatch(farm, folder, notes) == {}
+    assert on_disk(folder)[-1] == ("case-1", 3, Verdict.PASS)
+
+
+def test_a_batch_holds_about_a_minute_of_work(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    jobs = [replace(job(n), estimate_ms=ms) for n, ms in enumerate([20_000, 20_000, 30_000, 200_000, 1_000])]
+    dispatch(farm, new_folder(tmp_path, {"phone": jobs}), notes)
+    assert [[c.estimate_ms for c in b.cases] for b, _ in farm.sent] == [
+        [20_000, 20_000],
+        [30_000],
+        [200_000],
+        [1_000],
+    ]
+
+
+def test_a_device_that_will_not_come_is_given_up_at_once(
+    farm: FakeFarm, notes: Notes, tmp_path: Path
+) -> None:
+    folder = new_folder(tmp_path, {"phone": [job(1)], "gone": [job(2)]})
+    dispatcher = Dispatcher(farm, folder, RUN, "memory://blobs", limits=LIMITS, now=farm.now)
+    before = farm.clock
+    lost = dispatcher.run(folder.unfinished(), notes, {"gone": "not listed by adb"})
+    assert lost == {("gone", "case-2"): "not listed by adb"}
+    assert on_disk(folder) == [("case-1", 1, Verdict.PASS)]
+    assert farm.clock - before < LIMITS.gone_s

@@ -140,17 +140,16 @@ def git(folder: Path, *words: str) -> None:
 
 
 def test_the_commit_says_whether_the_tree_was_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert git_commit() == "", "outside git"
+    assert git_commit(tmp_path) == "", "outside git"
     git(tmp_path, "init", "-q")
-    assert git_commit() == "", "nothing was ever committed"
+    assert git_commit(tmp_path) == "", "nothing was ever committed"
     (tmp_path / "matrix.yaml").write_text("suites: {}\n")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-q", "-m", "first")
-    clean = git_commit()
+    clean = git_commit(tmp_path)
     assert len(clean) == 12
     (tmp_path / "matrix.yaml").write_text("suites: {smoke: []}\n")
-    assert git_commit() == f"{clean}+dirty"
+    assert git_commit(tmp_path) == f"{clean}+dirty"
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert git_commit() == "", "git is not installed"
+    assert git_commit(tmp_path) == "", "git is not installed"

@@ -15,13 +15,23 @@ from orchestrator.execution.run_folder import (
     point_latest,
     previous_results,
 )
-from tests.results_fixture import results, run_info
+from tests.results_fixture import case, results, run_info, trial
 
 
-def finished(out: Path, run_id: str, *, suite: str = "smoke", complete: bool = True) -> None:
+def finished(
+    out: Path,
+    run_id: str,
+    *,
+    suite: str = "smoke",
+    complete: bool = True,
+    cases: tuple[str, ...] = ("a", "b"),
+    selection: str = "",
+) -> None:
     folder = out / "runs" / run_id
     folder.mkdir(parents=True)
-    made = results(run=run_info(run_id, suite=suite, finished=complete))
+    run = replace(run_info(run_id, suite=suite, finished=complete), selection=selection)
+    made = results(run=run)
+    made = replace(made, trials=[replace(trial(case(), "local"), case_id=case_id) for case_id in cases])
     (folder / "results.json").write_text(to_json(made), encoding="utf-8")
 
 
@@ -129,3 +139,24 @@ def test_results_of_a_newer_format_are_refused_by_name(tmp_path: Path, shape: st
     path.write_text(newer)
     with pytest.raises(UsageError, match=r"results of format 2; this Tilefarm reads 1"):
         load_results(path)
+
+
+def test_a_run_without_trials_is_nothing_to_compare_with(tmp_path: Path) -> None:
+    finished(tmp_path, "20261127T010000Z-smoke-aaaa")
+    finished(tmp_path, "20261128T010000Z-smoke-aaaa", cases=())
+    assert previous(tmp_path) == "20261127T010000Z-smoke-aaaa"
+
+
+def test_a_selection_in_between_does_not_hide_the_whole_run(tmp_path: Path) -> None:
+    finished(tmp_path, "20261127T010000Z-smoke-aaaa")
+    finished(tmp_path, "20261128T010000Z-smoke-aaaa", cases=("b",), selection="seq=33")
+    assert previous(tmp_path) == "20261127T010000Z-smoke-aaaa"
+    both = [("local", "a"), ("local", "b")]
+    found = [
+        previous_results(tmp_path, "smoke", NOW, wanted) for wanted in (both, both[1:], [("local", "c")])
+    ]
+    assert [f.run.run_id if f else "" for f in found] == [
+        "20261127T010000Z-smoke-aaaa",
+        "20261128T010000Z-smoke-aaaa",
+        "",
+    ]

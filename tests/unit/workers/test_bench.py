@@ -65,7 +65,7 @@ def test_each_device_gets_the_build_it_can_execute(
 @pytest.mark.parametrize(
     ("properties", "says"),
     [
-        ({}, "run `make`"),
+        ({}, "run `make runner`"),
         ({"ro.product.cpu.abi": "arm64-v8a"}, "ANDROID_NDK_HOME"),
         ({"ro.product.cpu.abi": "riscv64"}, "no runner for ABI 'riscv64'; known: arm64-v8a"),
     ],
