@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.errors import InfraError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.private_redis import private_redis
+from orchestrator.storage.redis_client import shown
 from workers.discovery import LOCAL, Found, Reachable, discover
 
 REGISTER_TIMEOUT_S = 120.0
@@ -36,6 +38,17 @@ class Fleet:
     missing: list[Missing]
     """Devices that were listed or asked for and cannot be used."""
     workers: list["PrivateWorker"] = field(default_factory=list["PrivateWorker"])
+
+    def require_devices(self) -> None:
+        """Raises InfraError when there is nothing to run on; says why, and what next."""
+        if self.devices:
+            return
+        reasons = "; ".join(f"{m.device_id}: {m.why}" for m in self.missing)
+        if not reasons:
+            raise InfraError(
+                f"no worker is registered at {shown(self.broker.url)}: start one with `tilefarm worker`"
+            )
+        raise InfraError(f"no device can be used: {reasons}. `tilefarm doctor` checks this machine")
 
     def revive(self) -> None:
         """Start private workers that died again; the dispatcher sends their work once more."""
@@ -106,6 +119,8 @@ def open_fleet(
         broker = Broker(url)
         stack.callback(broker.close)
         everything = discover(phones=set(wanted) != {LOCAL})
+        if everything.no_adb:
+            say(f"no phones: {everything.no_adb}")
         wanted = [_listed_name(everything, w) for w in wanted]
         found = _candidates(everything, wanted)
         workers = [PrivateWorker(f, url, log_folder, n) for n, f in enumerate(found.reachable)]

@@ -3,6 +3,7 @@
 import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,9 +28,10 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.output import news, say
 from orchestrator.cli.selection import with_cases
+from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
-from orchestrator.execution.run import Request, carry_out, start_run
+from orchestrator.execution.run import Asked, Request, carry_out, start_run
 from orchestrator.execution.run_folder import RunFolder, find_run, new_run_id, previous_results
 from orchestrator.planning.plan import Plan, build_plan
 
@@ -75,6 +77,7 @@ def run(
         with ExitStack() as stack:
             logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tilefarm-logs-")))
             fleet = stack.enter_context(open_fleet(settings, device or [], logs, say))
+            fleet.require_devices()
             history = previous_results(settings.out, suite, run_id)
             plan = build_plan(
                 inputs.matrix,
@@ -87,14 +90,22 @@ def run(
             )
             for warning in plan.warnings:
                 say(f"warning: {warning}")
-            folder = _start(plan, inputs, fleet, settings, run_id, nightly=nightly)
+            asked = Asked(
+                matrix="" if matrix == Path("matrix.yaml") else str(matrix),
+                kernels=tuple(str(k) for k in kernels or []),
+                selection=with_cases(select, case) or "",
+                overrides=tuple(set_ or []),
+                wanted=tuple(device or []),
+                max_slowdown=max_slowdown,
+            )
+            folder = _start(plan, inputs, fleet, settings, run_id, asked, nightly=nightly)
             finished = _dispatch(folder, fleet, settings, plan, max_slowdown)
     finished.print(as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)
 
 
 def _start(
-    plan: Plan, inputs: Inputs, fleet: Fleet, settings: Settings, run_id: str, *, nightly: bool
+    plan: Plan, inputs: Inputs, fleet: Fleet, settings: Settings, run_id: str, asked: Asked, *, nightly: bool
 ) -> RunFolder:
     for lost in fleet.missing:
         say(f"warning: {lost.device_id}: {lost.why}")
@@ -106,6 +117,7 @@ def _start(
         lane="nightly" if nightly else "ondemand",
         command=shlex.join(["tilefarm", *sys.argv[1:]]),
         missing=fleet.missing,
+        asked=asked,
     )
     with news.status("rendering shaders and computing references"):
         return start_run(plan, inputs.loaded, request, lambda _done: None)
@@ -121,11 +133,23 @@ def _dispatch(
     devices = {i: (names[i], len(jobs), planned_s.get(i, 0.0)) for i, jobs in waiting.items()}
     try:
         with LiveProgress(news, devices, fleet.revive) as watcher:
-            results = carry_out(folder, fleet.broker, watcher, settings.out)
+            absent = {} if settings.broker else absent_devices(manifest.planned.devices, fleet)
+            results = carry_out(folder, fleet.broker, watcher, settings.out, absent)
     except KeyboardInterrupt:
         say(f"interrupted; complete it with: tilefarm run --resume {folder.path.name}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     return finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+
+
+def absent_devices(planned: Sequence[DeviceRecord], fleet: Fleet) -> dict[str, str]:
+    """Planned devices without a private worker: nobody else will start one while this command runs."""
+    there = {d.device_id for d in fleet.devices}
+    reasons = {m.device_id: m.why for m in fleet.missing}
+    return {
+        d.device_id: reasons.get(d.serial, "not reachable now; connect it and resume again")
+        for d in planned
+        if d.device_id not in there
+    }
 
 
 def _resume(settings: Settings, name: str, max_slowdown: float | None) -> Finished:
