@@ -17,13 +17,15 @@ from orchestrator.domain.errors import TilefarmError
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.private_redis import redis_server_program
 from orchestrator.storage.blobs import BlobStore
-from orchestrator.storage.redis_client import connect
+from orchestrator.storage.redis_client import connect, shown
 from reports.text import visible
 from workers.discovery import LOCAL, Reachable, discover
 from workers.opening import open_bench
 
 NEEDED_BYTES = 2 << 30
 State = Literal["ok", "warning", "fails"]
+_PROBLEMS = (TilefarmError, OSError, ValueError)
+"""What a wrong setting or a broken machine can raise here; each is a row, never the end of the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,10 @@ def doctor(as_json: JsonOption = False) -> None:
     settings = Settings()
     checks: list[Check] = []
     for examine in (_adb, _phones, _broker, _libraries, _runner, _local_gpu, _blobs, _disk):
-        checks += examine(settings)
+        try:
+            checks += examine(settings)
+        except (*_PROBLEMS, subprocess.SubprocessError) as e:
+            checks.append(Check(examine.__name__.strip("_"), "fails", str(e), "see the message"))
     if as_json:
         print_json({"checks": [asdict(c) for c in checks]})
     else:
@@ -66,11 +71,16 @@ def _adb(_settings: Settings) -> list[Check]:
 def _phones(_settings: Settings) -> list[Check]:
     if shutil.which("adb") is None:
         return []
-    found = discover()
+    try:
+        found = discover()
+    except _PROBLEMS as e:
+        return [Check("adb server", "fails", str(e), "correct or unset the variable")]
     phones = [f.serial for f in found.reachable if f.serial != LOCAL]
     checks = [
         Check(f"phone {u.serial}", "warning", u.why, "see docs/add-a-phone.md") for u in found.unreachable
     ]
+    if found.no_adb:
+        return [*checks, Check("adb server", "warning", found.no_adb, "see the message")]
     if not phones:
         hint = "plug one in, or try `tilefarm phone snapdragon-8-gen-3 --connect`"
         return [*checks, Check("phones", "ok", "none listed", hint)]
@@ -79,7 +89,7 @@ def _phones(_settings: Settings) -> list[Check]:
 
 def _broker(settings: Settings) -> list[Check]:
     if settings.broker:
-        return [_try("broker", lambda: connect(settings.broker).close() or settings.broker)]
+        return [_try("broker", lambda: connect(settings.broker).close() or shown(settings.broker))]
     return [_try("broker", lambda: f"none set: private {redis_server_program()}")]
 
 
@@ -111,16 +121,19 @@ def _local_gpu(settings: Settings) -> list[Check]:
         record = open_bench(Reachable("local", LOCAL), settings).record
         return "; ".join(f"{p.api}: {p.renderer}" for p in record.profiles)
 
-    return [_try("local GPU", probe)]
+    place = f"if the folder is at fault, set TILEFARM_WORKDIR (now {_short(settings.workdir)})"
+    return [_try("local GPU", probe, place)]
 
 
 def _blobs(settings: Settings) -> list[Check]:
     def round_trip() -> str:
         store = BlobStore(settings.blob_store())
         store.get(store.put(b"tilefarm doctor"))
-        return store.url
+        return shown(store.url)
 
-    return [_try("blob store", round_trip)]
+    return [
+        _try("blob store", round_trip, "set TILEFARM_BLOBS or TILEFARM_OUT to a place that can be written")
+    ]
 
 
 def _disk(settings: Settings) -> list[Check]:
@@ -141,8 +154,8 @@ def _short(path: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-def _try(what: str, examine: Callable[[], str]) -> Check:
+def _try(what: str, examine: Callable[[], str], fix: str = "see the message") -> Check:
     try:
         return Check(what, "ok", examine())
-    except TilefarmError as e:
-        return Check(what, "fails", str(e), "see the message")
+    except _PROBLEMS as e:
+        return Check(what, "fails", str(e), fix)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from orchestrator.analysis.summary import Summary
 from orchestrator.cli.output import print_json, result
+from orchestrator.domain.errors import UsageError
 from orchestrator.domain.results import RunResults
-from orchestrator.execution.run_folder import RunFolder, load_results, point_latest
+from orchestrator.execution.run_folder import RunFolder, find_run, load_results, point_latest
 from reports.terminal import print_summary
 from reports.write import ReportPaths, write_reports
 
@@ -48,11 +49,32 @@ def finish_run(
     *,
     newest: bool = True,
 ) -> Finished:
-    """Write the reports; ``newest`` lets out/latest point to this run."""
+    """Write the reports; ``newest`` lets out/latest point to this run, unless a later one has it."""
     previous = None
     if results.previous_run and (out / "runs" / results.previous_run / "results.json").is_file():
         previous = load_results(out / "runs" / results.previous_run)
     reports = write_reports(results, previous, folder.path, today, max_slowdown=max_slowdown)
-    if newest:
+    if newest and folder.path.name >= _latest_id(out):
         point_latest(out, folder.path.name)
     return Finished(folder, reports)
+
+
+def finished_results(out: Path, name: str) -> RunResults:
+    """The results of a run that has some.
+
+    Raises:
+        UsageError: no such run, or it was cut off; says how to complete it.
+    """
+    path = find_run(out, name)
+    if (path / "manifest.json").is_file() and not (path / "results.json").is_file():
+        raise UsageError(
+            f"run {path.name} is not finished, so it has no results yet: "
+            f"complete it with `tilefarm run --resume {path.name}`"
+        )
+    return load_results(path)
+
+
+def _latest_id(out: Path) -> str:
+    """Run id that out/latest names (ids sort by time); empty when there is none."""
+    link = out / "latest"
+    return link.readlink().name if link.is_symlink() else ""

@@ -34,13 +34,19 @@ class _DeviceProgress:
     def done(self) -> int:
         return sum(self.verdicts.values()) + self.lost
 
+    @property
+    def shown_state(self) -> str:
+        return "done" if self.done >= self.total and not self.lost else self.state
+
     def left_s(self, now: float) -> float | None:
-        """From the pace so far; from the plan before anything is done."""
+        """From the pace so far; from the plan before anything is done; None while it waits in its queue."""
         seen = max(self.done, min(self.ended, self.total))
         if seen >= self.total:
             return 0.0
-        if self.began is None or not seen:
-            return self.planned_s
+        if self.began is None:
+            return None
+        if not seen:
+            return self.planned_s or None
         return (now - self.began) / seen * (self.total - seen)
 
 
@@ -108,9 +114,14 @@ class LiveProgress:
 
     def _plain(self) -> None:
         for device in self._devices.values():
+            words = [
+                f"{visible(device.name)}: {device.done}/{device.total}",
+                _counts(device),
+                _time(device.left_s(time.monotonic())),
+                visible(device.shown_state),
+            ]
             self._console.print(
-                f"{visible(device.name)}: {device.done}/{device.total} {_counts(device)} "
-                f"{_time(device.left_s(time.monotonic()))}",
+                "  ".join(w for w in words if w),
                 markup=False,
                 highlight=False,
                 soft_wrap=True,
@@ -122,13 +133,12 @@ class LiveProgress:
             table.add_column(column, justify="right" if column in ("done", "left") else "left")
         now = time.monotonic()
         for device in self._devices.values():
-            state = "done" if device.done >= device.total and not device.lost else device.state
             table.add_row(
                 visible(device.name),
                 f"{max(device.done, min(device.ended, device.total))}/{device.total}",
                 _counts(device),
                 _time(device.left_s(now)),
-                visible(state),
+                visible(device.shown_state),
             )
         return table
 
@@ -143,4 +153,4 @@ def _counts(device: _DeviceProgress) -> str:
 def _time(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d} left" if seconds else "done"
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d} left" if seconds else ""

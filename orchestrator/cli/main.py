@@ -1,38 +1,50 @@
-"""Entry point of the ``tilefarm`` command: registers commands, turns our errors into exit codes."""
+"""Entry point of the ``tilefarm`` command: turns our errors and signals into messages and exit codes."""
 
+import os
+import signal
 import sys
+from collections.abc import Mapping
+from types import FrameType
 
-import typer
-
-from orchestrator.cli.compare import compare, report
-from orchestrator.cli.devices import devices
-from orchestrator.cli.doctor import doctor
-from orchestrator.cli.kernels import kernels
 from orchestrator.cli.output import say
-from orchestrator.cli.phone import phone
-from orchestrator.cli.plan import plan
-from orchestrator.cli.run import run
-from orchestrator.cli.worker import worker
-from orchestrator.domain.errors import TilefarmError
+from orchestrator.domain.errors import TilefarmError, UsageError
 
-app = typer.Typer(
-    name="tilefarm",
-    help="Runs every kernel variant on every device, checks each output, reports per SoC.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for command in (doctor, devices, plan, run, report, compare, worker, kernels, phone):
-    app.command()(command)
+EXIT_INFRA = 3
 
 
 def main() -> None:
     """Run a command; an error of ours is its message on stderr and its exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
+        check_adb_port(os.environ)
+        # Only now: adbutils reads the variable when it is imported, and fails with a bare ValueError.
+        from orchestrator.cli.app import app
+
         app()
     except TilefarmError as e:
         say(f"tilefarm: {e}")
         sys.exit(e.exit_code)
+    except OSError as e:
+        if e.filename is None:
+            raise
+        say(f"tilefarm: {e.filename}: {e.strerror}. Correct the path or its rights, or choose another place")
+        sys.exit(EXIT_INFRA)
+
+
+def check_adb_port(environ: Mapping[str, str]) -> None:
+    """
+    Raises:
+        UsageError: ``ANDROID_ADB_SERVER_PORT`` is no number. (One out of range concerns phones only.)
+    """
+    port = environ.get("ANDROID_ADB_SERVER_PORT")
+    if port is not None and not (port.isascii() and port.isdigit()):
+        raise UsageError(f"ANDROID_ADB_SERVER_PORT={port!r}: expected a port number; correct or unset it")
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """SIGTERM ends a command as Ctrl-C does: with clean-up, and exit code 130."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not cut the clean-up short
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

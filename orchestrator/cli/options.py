@@ -1,5 +1,6 @@
 """Options that several commands share, and the matrix and kernels that they point to."""
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.errors import KernelFolderError, UsageError
 from orchestrator.domain.kernel import Kernel
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
 from orchestrator.planning.matrix import Matrix
@@ -33,6 +34,22 @@ DeviceOption = Annotated[
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="axis=value[,value] instead of the matrix's values. Repeatable."),
+]
+
+
+def _factor(value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 1):
+        raise UsageError(f"--max-slowdown {value}: a factor above 1, e.g. 1.10 for ten per cent")
+    return value
+
+
+MaxSlowdownOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-slowdown",
+        callback=_factor,
+        help="Exit 1 when a case got slower than in the run before by more than this factor, e.g. 1.10.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, for scripts.")]
 

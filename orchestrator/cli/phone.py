@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from orchestrator.cli.options import JsonOption
-from orchestrator.cli.output import print_json, say
+from orchestrator.cli.output import print_json, result, say
 from orchestrator.domain.errors import UsageError
 from workers.discovery import adb_server
 from workers.transports.adb import start_server
@@ -19,7 +20,7 @@ def phone(
     connect: Annotated[
         bool, typer.Option("--connect", help="Let this machine's adb server list it.")
     ] = False,
-    port: Annotated[int, typer.Option("--port", help="TCP port; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port; 0 takes a free one.")] = 0,
     root: Annotated[Path | None, typer.Option("--root", help="Keep its files here.")] = None,
     fault: Annotated[
         list[str] | None, typer.Option("--fault", help="Scripted fault (docs/add-a-phone.md). Repeatable.")
@@ -45,5 +46,18 @@ def _list(*, as_json: bool) -> None:
     if as_json:
         print_json({"profiles": names})
         return
+    table = Table(
+        "profile", "phone", "GPU", "shared B", "invocations", "work group", box=None, pad_edge=False
+    )
     for name in names:
-        say(f"{name}: {load_profile(name).gpu}")
+        loaded = load_profile(name)
+        gpu = loaded.gpu
+        table.add_row(
+            name,
+            loaded.props.get("ro.product.model", ""),
+            gpu.renderer,
+            str(gpu.shared_bytes),
+            str(gpu.invocations),
+            " × ".join(map(str, gpu.group)),
+        )
+    result.print(table, markup=False)

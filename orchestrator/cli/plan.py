@@ -20,8 +20,8 @@ from orchestrator.cli.options import (
     SuiteOption,
     load_inputs,
 )
-from orchestrator.cli.output import print_json, result, say
-from orchestrator.cli.selection import with_cases
+from orchestrator.cli.output import duration_text, print_json, result, say
+from orchestrator.cli.selection import check_selection
 from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
@@ -46,7 +46,7 @@ def plan(
     """
     settings = Settings()
     inputs = load_inputs(matrix, kernels)
-    inputs.matrix.suite(suite)
+    selection = check_selection(inputs, suite, select, case, set_)
     with (
         tempfile.TemporaryDirectory(prefix="tilefarm-logs-") as logs,
         open_fleet(settings, device or [], Path(logs), say) as fleet,
@@ -57,7 +57,7 @@ def plan(
         suite,
         inputs.kernels,
         devices,
-        selection=with_cases(select, case),
+        selection=selection,
         overrides=set_ or [],
         history=previous_results(settings.out, suite, "~"),
     )
@@ -100,7 +100,7 @@ def _print(planned: Plan, missing: list[Missing]) -> None:
         basis = f", {device.guessed} times guessed" if device.guessed else ""
         result.print(
             f"{visible(device.device.device_id)} ({visible(device.device.soc.name)}): {counts}; "
-            f"about {device.seconds:.0f} s{basis}",
+            f"about {duration_text(device.seconds)}{basis}",
             markup=False,
             soft_wrap=True,
         )

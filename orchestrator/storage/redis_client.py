@@ -54,7 +54,7 @@ def connect(url: str) -> RedisClient:
         client.ping()
     except (redis.RedisError, ValueError, OSError) as e:
         raise BrokerUnavailable(
-            f"broker {shown(url)}: {e}. Start Redis there or correct TILEFARM_BROKER"
+            f"broker {shown(url)}: {str(e).rstrip('.')}. Start Redis there or correct TILEFARM_BROKER"
         ) from e
     return client
 

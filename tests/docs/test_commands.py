@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.main import app
+from orchestrator.cli.app import app
 from tests.farm import REPOSITORY, Farm
 from tests.phones import own_adb_server
 

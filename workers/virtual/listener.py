@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 
-from orchestrator.domain.errors import InfraError
+from orchestrator.domain.errors import InfraError, UsageError
 
 Accept = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -12,6 +12,7 @@ _HOST = "127.0.0.1"
 _ADOPTED = range(5554, 5586)
 """An adb server takes whatever listens there for an emulator and lists it by itself."""
 _TRIES = 8
+_HIGHEST_PORT = 65535
 
 
 class Listener:
@@ -21,8 +22,11 @@ class Listener:
         """``port`` 0 takes a free one, outside those that an adb server adopts.
 
         Raises:
+            UsageError: there is no such port.
             InfraError: the port is taken.
         """
+        if not 0 <= port <= _HIGHEST_PORT:
+            raise UsageError(f"virtual phone: port {port}: choose 1 to {_HIGHEST_PORT}, or 0 for a free one.")
         try:
             self._place = _reserve(port)
         except OSError as e:

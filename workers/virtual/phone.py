@@ -1,13 +1,13 @@
 """A phone without a phone: speaks adb's transport protocol on a TCP port of this machine."""
 
 import asyncio
-import contextlib
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from orchestrator.domain.errors import UsageError
 from workers.virtual.faults import Fault, FaultBox, parse_fault
 from workers.virtual.link import Body, Link
 from workers.virtual.listener import Listener
@@ -31,8 +31,11 @@ class VirtualPhone:
         *,
         serial: str | None = None,
         port: int = 0,
+        say: Callable[[str], None] = print,
     ) -> None:
         """``port`` 0 takes a free one; ``serial`` replaces the profile's, for several phones of a kind.
+
+        ``say`` tells whoever runs the phone what is wrong with the control file.
 
         Raises:
             UsageError: a fault or the root folder cannot be used.
@@ -43,6 +46,7 @@ class VirtualPhone:
         self.faults = FaultBox([*profile.faults, *given])
         self.serial = serial or profile.serial
         self.port = port
+        self._say = say
         self.boots = 0
         self._shell = Shell(profile, self.root)
         self._listener: Listener | None = None
@@ -77,7 +81,18 @@ class VirtualPhone:
         }
 
     async def __aenter__(self) -> Self:
-        self.root.make(self.profile, self.properties())
+        """
+        Raises:
+            UsageError: the root folder cannot be written, or there is no such port.
+            InfraError: the port is taken.
+        """
+        try:
+            self.root.make(self.profile, self.properties())
+        except OSError as e:
+            raise UsageError(
+                f"{self.root.folder}: no place for a virtual phone's files ({e.strerror}). "
+                "Choose another folder with --root."
+            ) from e
         self._listener = Listener(self.port)
         self.port = self._listener.port
         await self._listener.open(self._accept)
@@ -157,11 +172,18 @@ class VirtualPhone:
         task.add_done_callback(self._serving.discard)
 
     def _read_control_file(self) -> None:
-        """Faults from the control file replace all others whenever it changed."""
+        """Faults from the control file replace all others whenever it changed.
+
+        One that cannot be used is said and changes nothing: the link that is served goes on.
+        """
         file = self.root.state / CONTROL_FILE
-        with contextlib.suppress(FileNotFoundError):
+        try:
             changed = file.stat().st_mtime_ns
             if changed != self._control_mtime_ns:
                 self._control_mtime_ns = changed
                 lines = file.read_text("utf-8").splitlines()
                 self.faults.replace([parse_fault(line) for line in lines if line.strip()])
+        except FileNotFoundError:
+            pass
+        except (UsageError, OSError, UnicodeError) as e:
+            self._say(f"{file}: {e} The faults stay as they were.")

@@ -36,7 +36,7 @@ def serve(
     server = connect_server() if connect else None
     with contextlib.ExitStack() as stack:
         folder = root or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tilefarm-phone-")))
-        phone = VirtualPhone(loaded, folder, faults, serial=serial, port=port)
+        phone = VirtualPhone(loaded, folder, faults, serial=serial, port=port, say=say)
         asyncio.run(_until_stopped(phone, server, say))
 
 

@@ -1,0 +1,22 @@
+"""The commands of ``tilefarm``."""
+
+import typer
+
+from orchestrator.cli.compare import compare, report
+from orchestrator.cli.devices import devices
+from orchestrator.cli.doctor import doctor
+from orchestrator.cli.kernels import kernels
+from orchestrator.cli.phone import phone
+from orchestrator.cli.plan import plan
+from orchestrator.cli.run import run
+from orchestrator.cli.worker import worker
+
+app = typer.Typer(
+    name="tilefarm",
+    help="Runs every kernel variant on every device, checks each output, reports per SoC.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (doctor, devices, plan, run, report, compare, worker, kernels, phone):
+    app.command()(command)

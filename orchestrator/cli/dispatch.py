@@ -1,0 +1,69 @@
+"""From a run's folder to its report: dispatch what is left with live progress; used by run and resume."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import typer
+
+from orchestrator.cli.finish import Finished, finish_run
+from orchestrator.cli.fleet import Fleet
+from orchestrator.cli.live import LiveProgress
+from orchestrator.cli.output import news, say
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.errors import BrokerUnavailable
+from orchestrator.domain.settings import Settings
+from orchestrator.execution.run import carry_out
+from orchestrator.execution.run_folder import RunFolder
+from orchestrator.storage.redis_client import shown
+
+EXIT_INTERRUPTED = 130
+
+
+def dispatch(
+    folder: RunFolder,
+    fleet: Fleet,
+    settings: Settings,
+    planned_s: Mapping[str, float],
+    max_slowdown: float | None,
+) -> Finished:
+    """Carry the run out and write its report.
+
+    Args:
+        planned_s: device id → estimated seconds, as far as known.
+
+    Raises:
+        BrokerUnavailable: Redis went away; says how to complete the run.
+        typer.Exit: Ctrl-C or SIGTERM, after saying the same.
+    """
+    run_id = folder.path.name
+    planned = folder.manifest().planned.devices
+    names = {d.device_id: f"{d.name} ({d.soc.name})" for d in planned}
+    devices = {
+        i: (names[i], len(jobs), planned_s.get(i, 0.0)) for i, jobs in folder.unfinished().items() if jobs
+    }
+    absent = {} if settings.broker else absent_devices(planned, fleet)
+    try:
+        with LiveProgress(news, devices, fleet.revive) as watcher:
+            results = carry_out(folder, fleet.broker, watcher, settings.out, absent)
+    except KeyboardInterrupt:
+        say(f"interrupted; complete it with: tilefarm run --resume {run_id}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except BrokerUnavailable as e:
+        cause = str(e.__cause__ or e).rstrip(".")
+        what = "start Redis again and complete" if settings.broker else "complete"
+        raise BrokerUnavailable(
+            f"broker {shown(fleet.broker.url)}: {cause}. Results so far are on disk: {what} the run with "
+            f"`tilefarm run --resume {run_id}`"
+        ) from e
+    return finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+
+
+def absent_devices(planned: Sequence[DeviceRecord], fleet: Fleet) -> dict[str, str]:
+    """Planned devices without a private worker: nobody else will start one while this command runs."""
+    there = {d.device_id for d in fleet.devices}
+    reasons = {m.device_id: m.why for m in fleet.missing}
+    return {
+        d.device_id: reasons.get(d.serial, "not reachable now; connect it and resume again")
+        for d in planned
+        if d.device_id not in there
+    }

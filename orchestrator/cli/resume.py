@@ -1,0 +1,103 @@
+"""``tilefarm run --resume``: complete a run that was cut off, with what it was started with."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from orchestrator.cli.dispatch import dispatch
+from orchestrator.cli.finish import Finished, finish_run
+from orchestrator.cli.fleet import open_fleet
+from orchestrator.cli.live import LiveProgress
+from orchestrator.cli.output import news, say
+from orchestrator.domain.errors import UsageError
+from orchestrator.domain.event import Progress, Registration
+from orchestrator.domain.job import Batch
+from orchestrator.domain.names import Lane
+from orchestrator.domain.settings import Settings
+from orchestrator.domain.trial import Trial
+from orchestrator.execution.run import carry_out
+from orchestrator.execution.run_folder import RunFolder, find_run, load_results
+
+FIXED = {
+    "suite": "--suite",
+    "matrix": "--matrix",
+    "kernels": "--kernels",
+    "select": "-k",
+    "case": "--case",
+    "device": "--device",
+    "set_": "--set",
+    "nightly": "--nightly",
+}
+"""Parameters of ``tilefarm run`` that a resumed run has already."""
+
+
+def refuse_fixed(context: typer.Context) -> None:
+    """
+    Raises:
+        UsageError: an option was given that a resumed run would ignore.
+    """
+    given = [
+        option
+        for name, option in FIXED.items()
+        if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"
+    ]
+    if given:
+        raise UsageError(
+            f"--resume completes a run as it was planned: leave out {', '.join(given)}, or start a new run"
+        )
+
+
+def resumable(out: Path, name: str) -> RunFolder:
+    """The run to complete; ``latest`` is the newest that was started, whether or not it ended."""
+    if name != "latest":
+        return RunFolder(find_run(out, name))
+    started = sorted(p.parent for p in (out / "runs").glob("*/manifest.json"))
+    if not started:
+        raise UsageError(f"--resume latest: no run was started in {out / 'runs'}")
+    return RunFolder(started[-1].resolve())
+
+
+def resume_run(settings: Settings, name: str, max_slowdown: float | None) -> Finished:
+    """Dispatch what has no verdict yet, on the devices that it was planned for; then the report.
+
+    With nothing left the report is written again, and an ended run's results stay as they are.
+    """
+    folder = resumable(settings.out, name)
+    planned = folder.manifest().planned.devices
+    left = {device_id: len(jobs) for device_id, jobs in folder.unfinished().items() if jobs}
+    say(f"run {folder.path.name}: {sum(left.values())} trials left")
+    if not left:
+        return _ended(folder, settings, max_slowdown)
+    wanted = [d.serial if d.transport == "adb" else "local" for d in planned if d.device_id in left]
+    with ExitStack() as stack:
+        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tilefarm-logs-")))
+        fleet = stack.enter_context(open_fleet(settings, wanted, logs, say))
+        for lost in fleet.missing:
+            say(f"warning: {lost.device_id}: {lost.why}")
+        return dispatch(folder, fleet, settings, {}, max_slowdown)
+
+
+def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) -> Finished:
+    """Report of a run with all its trials; results.json is written when a crash came just before."""
+    results = load_results(folder.path) if folder.results_json.is_file() else None
+    if results is None or not results.run.finished_at:
+        with LiveProgress(news, {}, lambda: None) as watcher:
+            results = carry_out(folder, _NothingToSend(), watcher, settings.out)
+    return finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+
+
+class _NothingToSend:
+    """The farm of a run that needs no device any more."""
+
+    def registrations(self) -> Mapping[str, Registration]:
+        return {}
+
+    def send(self, batch: Batch, lane: Lane) -> None:
+        raise AssertionError(f"{batch.device_id}: nothing was left to send to it ({lane})")
+
+    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
+        yield from ()
