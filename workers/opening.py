@@ -14,9 +14,6 @@ from workers.transports.adb import AdbDevice, server_address
 from workers.transports.base import Device
 from workers.transports.local import LocalDevice
 
-SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swiftshader", "lavapipe")
-"""Drivers that execute on the host's processor: all of them on one host share it."""
-
 
 def open_bench(found: Reachable, settings: Settings) -> Bench:
     """Install the runner, probe the GPU, and record who the device is.
@@ -43,7 +40,7 @@ def _open_local(device: LocalDevice, settings: Settings) -> Bench:
         name=renderer,
         soc=local_soc(renderer),
         profiles=profiles,
-        resource=_resource(renderer, f"gpu@{host}", host),
+        resource=_resource(profiles[0], f"gpu@{host}", host),
         host=host,
         os_build=os_build(device.properties(timeout_s=CALL_TIMEOUT_S)),
     )
@@ -64,7 +61,7 @@ def _open_phone(device: AdbDevice, settings: Settings) -> Bench:
         name=properties.get("ro.product.model", device.serial),
         soc=phone_soc(properties, renderer),
         profiles=profiles,
-        resource=_resource(renderer, f"gpu@{host}" if virtual else device_id, host),
+        resource=_resource(profiles[0], f"gpu@{host}" if virtual else device_id, host),
         host=host,
         os_build=os_build(properties),
         virtual=virtual,
@@ -82,7 +79,6 @@ def _runner_and_profiles(device: Device, settings: Settings) -> tuple[str, list[
     return runner, profiles
 
 
-def _resource(renderer: str, own: str, host: str) -> str:
+def _resource(profile: Profile, own: str, host: str) -> str:
     """What trials on this device compete for."""
-    software = any(name in renderer.lower() for name in SOFTWARE_RENDERERS)
-    return f"cpu@{host}" if software else own
+    return f"cpu@{host}" if profile.software else own

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+SOFTWARE_RENDERERS = ("llvmpipe", "lavapipe", "swiftshader", "softpipe")
+"""Drivers that execute on the host's processor."""
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -22,3 +25,8 @@ class Profile:
     imposed: bool = False
     """Limits were lowered on purpose (a virtual phone)."""
     imposed_limits: list[str] = field(default_factory=list[str])
+
+    @property
+    def software(self) -> bool:
+        """True when the driver executes on the host's processor, which all such drivers of a host share."""
+        return any(name in self.renderer.casefold() for name in SOFTWARE_RENDERERS)

@@ -9,7 +9,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class Settings(BaseSettings):
     """Everything has a default that works on a fresh machine; an empty variable counts as unset."""
 
-    model_config = SettingsConfigDict(env_prefix="TILEFARM_", env_ignore_empty=True, extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="TILEFARM_", env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
     broker: str = ""
     """``redis://HOST:PORT/DB`` of a farm. Empty: `tilefarm run` starts a private redis-server."""

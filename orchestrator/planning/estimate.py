@@ -15,7 +15,6 @@ Basis = Literal["device", "soc", "guess"]
 
 FIXED_S = 0.05
 """A case's transfers, buffers and comparison on the device."""
-_SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader", "softpipe", "software")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,6 @@ class Estimator:
 
 def _speed(device: DeviceRecord, api: str) -> _Speed:
     profile = device.profile(api)
-    renderer = "" if profile is None else f"{profile.vendor} {profile.renderer}".casefold()
-    if device.virtual or any(word in renderer for word in _SOFTWARE):
+    if device.virtual or (profile is not None and profile.software):
         return _SOFTWARE_SPEED
     return _PHONE_SPEED if device.transport == "adb" else _DESKTOP_SPEED
