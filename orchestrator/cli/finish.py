@@ -49,7 +49,12 @@ def finish_run(
     *,
     newest: bool = True,
 ) -> Finished:
-    """Write the reports; ``newest`` lets out/latest point to this run, unless a later one has it."""
+    """Write the reports; ``newest`` lets out/latest point to this run, unless a later one has it.
+
+    Without ``max_slowdown`` the bound is the one that the run was started with.
+    """
+    if max_slowdown is None:
+        max_slowdown = results.run.max_slowdown
     previous = None
     if results.previous_run and (out / "runs" / results.previous_run / "results.json").is_file():
         previous = load_results(out / "runs" / results.previous_run)

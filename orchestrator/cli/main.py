@@ -3,13 +3,14 @@
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from types import FrameType
 
 from orchestrator.cli.output import say
 from orchestrator.domain.errors import TilefarmError, UsageError
 
 EXIT_INFRA = 3
+ADB_PORT = "ANDROID_ADB_SERVER_PORT"
 
 
 def main() -> None:
@@ -31,14 +32,17 @@ def main() -> None:
         sys.exit(EXIT_INFRA)
 
 
-def check_adb_port(environ: Mapping[str, str]) -> None:
-    """
+def check_adb_port(environ: MutableMapping[str, str]) -> None:
+    """An empty ``ANDROID_ADB_SERVER_PORT`` counts as unset, for adb and for us; adbutils needs it gone.
+
     Raises:
         UsageError: ``ANDROID_ADB_SERVER_PORT`` is no number. (One out of range concerns phones only.)
     """
-    port = environ.get("ANDROID_ADB_SERVER_PORT")
-    if port is not None and not (port.isascii() and port.isdigit()):
-        raise UsageError(f"ANDROID_ADB_SERVER_PORT={port!r}: expected a port number; correct or unset it")
+    port = environ.get(ADB_PORT)
+    if port == "":
+        del environ[ADB_PORT]
+    elif port is not None and not (port.isascii() and port.isdigit()):
+        raise UsageError(f"{ADB_PORT}={port!r}: expected a port number; correct or unset it")
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -1,0 +1,53 @@
+"""Options that are wrong end before a device is opened."""
+
+import pytest
+
+from orchestrator.cli import plan as plan_module
+from orchestrator.cli import run as run_module
+from orchestrator.cli.selection import with_cases
+from orchestrator.domain.errors import UsageError
+from tests.unit.cli.conftest import Invoke
+
+
+@pytest.mark.parametrize("factor", ["1", "0.5", "-3", "nan", "inf"])
+@pytest.mark.parametrize("command", [("run",), ("report",), ("compare", "a", "b")])
+def test_a_bound_that_is_no_slowdown_is_refused_alike(
+    command: tuple[str, ...], factor: str, invoke: Invoke
+) -> None:
+    done = invoke(*command, "--max-slowdown", factor)
+    assert isinstance(done.exception, UsageError)
+    assert "a factor above 1" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-k", "sq=33"), 'unknown axis "sq"'),
+        (("-k", "seq=33 and seq=34"), "no case that -k"),
+        (("--set", "tyle=8x8"), "--set tyle"),
+        (("--case", "x) or (seq=33"), "no case id"),
+        (("--case", "0123456789ABCDEF"), "no case id"),
+        (("--case", "0123456789abcdef"), "no case that -k"),
+        (("-k", "seq=33) or (seq=40", "--case", "0123456789abcdef"), "-k: "),
+        (("--suite", "smok"), 'Did you mean "smoke"'),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_wrong_selection_opens_no_device(
+    command: str, words: tuple[str, ...], said: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*_: object) -> None:
+        raise AssertionError("a device was opened")
+
+    monkeypatch.setattr(run_module, "open_fleet", opened)
+    monkeypatch.setattr(plan_module, "open_fleet", opened)
+    done = invoke(command, *words)
+    assert isinstance(done.exception, UsageError), done.exception
+    assert said in str(done.exception)
+
+
+def test_case_ids_join_a_selection() -> None:
+    one, other = "0" * 16, "f" * 16
+    assert with_cases(None, [one, other]) == f"case in ({one}, {other})"
+    assert with_cases("a or b", [one]) == f"(a or b) and case in ({one})"
+    assert with_cases("a", None) == "a"
