@@ -7,7 +7,7 @@ from datetime import date
 from orchestrator.analysis.compare import Change, Comparison, compare
 from orchestrator.analysis.hints import HintEffect, hint_effects
 from orchestrator.analysis.outcome import CompileWhen, JudgedTrial, compile_recorded, judge
-from orchestrator.analysis.summary import Counts, count, sentence, summarise
+from orchestrator.analysis.summary import Counts, bound_of, count, sentence, summarise
 from orchestrator.analysis.tiles import tile_grids
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
@@ -32,10 +32,13 @@ def build_report(
 ) -> ReportModel:
     """Everything the renderers need. ``previous`` is the run to compare with, or None.
 
+    ``max_slowdown``: None takes the bound that the run was started with.
+
     Raises:
         WireError: results that contradict themselves.
         UsageError: an expectation's ``when`` that is no selection expression.
     """
+    bound = bound_of(results, max_slowdown)
     judgement = judge(results, today, compile_when)
     comparison = compare(previous, results) if previous is not None else None
     labels = Labels(i.case for i in results.cases.values())
@@ -43,13 +46,13 @@ def build_report(
     known = (previous.cases if previous is not None else {}) | results.cases
     return ReportModel(
         run=results.run,
-        summary=summarise(results, judgement.trials, comparison, max_slowdown),
-        socs=builder.soc_pages(max_slowdown),
+        summary=summarise(results, judgement.trials, comparison, bound),
+        socs=builder.soc_pages(bound),
         expectations=judgement.uses,
         excluded=tuple(results.excluded),
         missing=tuple(results.missing),
         comparison=comparison,
-        max_slowdown=max_slowdown,
+        max_slowdown=bound,
         trials=judgement.trials,
         labels={case_id: labels.short(i.case) for case_id, i in known.items()},
         common=labels.common,
@@ -98,7 +101,7 @@ class _Builder:
                     file_name=names[soc],
                     sentence=sentence(trials, counts, slow=slow, max_slowdown=max_slowdown),
                     counts=counts,
-                    bad=bool(counts.failed or counts.not_obtained or slow),
+                    bad=bool(counts.failed or counts.not_obtained or slow or not counts.measured),
                     virtual=all(d.virtual for d in devices),
                     devices=sections,
                 )
@@ -116,7 +119,7 @@ class _Builder:
         return count(
             (t for i in ids for t in self._trials[i]),
             pruned=sum(p.device_id in ids for p in self.results.pruned),
-            missing=sum(m.device_id in ids for m in self.results.missing),
+            missing=[m for m in self.results.missing if m.device_id in ids],
         )
 
     def _section(self, device: DeviceRecord, anchor: str) -> DeviceSection:

@@ -7,9 +7,10 @@ from orchestrator.analysis.numerics import ElementError, coordinates, element_er
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
-from orchestrator.domain.results import CaseInfo, RunResults
+from orchestrator.domain.results import CaseInfo, RunInfo, RunResults
 from orchestrator.domain.trial import Element, Numerics
 from reports.model import Finding, OutputDetail
+from reports.scope import override_words
 from reports.text import shell_word, visible_block
 
 INLINE_LOG = 3_000
@@ -74,16 +75,23 @@ def _finding(results: RunResults, item: JudgedTrial, logs: Logs | None, anchor: 
         attempt=trial.attempt,
         log=trial.log[:INLINE_LOG] if long else trial.log,
         log_file=logs.add(trial.log) if long and logs is not None else "",
-        repro=repro_command(results.run.suite, trial.case_id, item.device),
+        repro=repro_command(results.run, trial.case_id, item.device),
         duration_ms=trial.duration_ms,
     )
 
 
-def repro_command(suite: str, case_id: str, device: DeviceRecord) -> str:
-    """Runs exactly this case on exactly this device; for bash."""
-    target = "local" if device.transport == "local" else device.serial
-    chosen = f"--suite {shell_word(suite)} " if suite else ""
-    return f"tilefarm run {chosen}--case {shell_word(case_id)} --device {shell_word(target)}"
+def repro_command(run: RunInfo, case_id: str, device: DeviceRecord) -> str:
+    """Runs exactly this case on exactly this device, from the folder that the run was started in; for bash.
+
+    A phone is named by its device id: its adb address may be another one tomorrow.
+    """
+    words = ["tilefarm", "run"]
+    words += ["--suite", shell_word(run.suite)] if run.suite else []
+    words += ["--matrix", shell_word(run.matrix)] if run.matrix else []
+    words += [word for folder in run.kernels for word in ("--kernels", shell_word(folder))]
+    words += override_words(run)
+    target = "local" if device.transport == "local" else device.device_id
+    return " ".join([*words, "--case", shell_word(case_id), "--device", shell_word(target)])
 
 
 def _detail(info: CaseInfo, output: Numerics) -> OutputDetail:

@@ -12,6 +12,7 @@ from orchestrator.analysis.outcome import Outcome
 from reports import numbers
 from reports.findings import MAX_DETAILED
 from reports.model import ReportModel, SocPage
+from reports.scope import scope_note
 from reports.text import visible, visible_block
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -54,6 +55,7 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "names": {d.device.device_id: d.device.name for soc in model.socs for d in soc.devices},
         "outcomes": Outcome,
         "provisional": PROVISIONAL,
+        "scope_note": scope_note(model.run),
         "bar": numbers.bar,
         "fact": numbers.fact,
         "decimals_for": numbers.decimals_for,

@@ -60,7 +60,7 @@ class _Suite:
         message = ": ".join(part for part in (trial.reason, item.note) if part)
         match item.outcome:
             case Outcome.FAILURE:
-                repro = repro_command(results.run.suite, trial.case_id, item.device)
+                repro = repro_command(results.run, trial.case_id, item.device)
                 _child(case, "failure", message, trial.verdict.value, f"{message}\nrepeat: {repro}")
                 if trial.log:
                     ET.SubElement(case, "system-err").text = visible_block(trial.log, MAX_LOG)

@@ -1,12 +1,14 @@
 """ReportModel → a short Markdown summary, for a pull request or a chat."""
 
-from orchestrator.analysis.compare import PROVISIONAL
+from orchestrator.analysis.compare import PROVISIONAL, Change
 from orchestrator.analysis.outcome import Outcome
 from reports.model import Finding, ReportModel
 from reports.numbers import duration, ratio, significant
+from reports.scope import Lost, lost, scope_note
 from reports.text import visible
 
 MAX_ROWS = 20
+MAX_WORKLOADS = 6
 
 
 def render_markdown(model: ReportModel) -> str:
@@ -16,6 +18,8 @@ def render_markdown(model: ReportModel) -> str:
         "",
         f"Suite {_code(run.suite)}, run {_code(run.run_id)}.",
     ]
+    note = scope_note(run)
+    lines += [f"{_text(note)}."] if note else []
     warnings = [d.warning for soc in model.socs for d in soc.devices if d.warning]
     if warnings:
         lines += ["", *(f"- {_text(w)}" for w in warnings)]
@@ -34,17 +38,21 @@ def render_markdown(model: ReportModel) -> str:
         )
         lines.append(f"| {_code(soc.soc)} | " + " | ".join(str(n) for n in numbers) + " |")
     lines += _findings("Unexpected failures", model.findings(Outcome.FAILURE))
-    lines += _findings("Not obtained", model.findings(Outcome.INFRA))
+    lines += _findings("Not obtained", model.findings(Outcome.INFRA), lost(model))
     lines += _findings("Unexpected passes", model.findings(Outcome.UNEXPECTEDLY_PASSED))
     lines += _fastest(model)
     lines += _changes(model)
     return "\n".join(lines) + "\n"
 
 
-def _findings(title: str, found: tuple[Finding, ...]) -> list[str]:
-    if not found:
+def _findings(title: str, found: tuple[Finding, ...], never_came: tuple[Lost, ...] = ()) -> list[str]:
+    if not (found or never_came):
         return []
     lines = ["", f"**{title}**", ""]
+    lines += [
+        f"- missing on {_code(i.device)}: {_code(i.what)}: {_text(i.why)}" for i in never_came[:MAX_ROWS]
+    ]
+    lines += _more(len(never_came))
     for f in found[:MAX_ROWS]:
         why = f.reason or f.note
         lines.append(
@@ -59,19 +67,18 @@ def _fastest(model: ReportModel) -> list[str]:
         f"| {_code(d.device.name)} | {_code(group.workload)} | {_code(b.kernel)} {_code(b.precision)} | "
         f"{_code(b.variant)} | {duration(b.stats.median_ns)} ({b.stats.clock}) | {ratio(b.speedup)} | "
         f"{significant(b.gflops)} |"
-        for soc in model.socs
-        for d in soc.devices
-        for group in d.best
+        for d, group in model.best(MAX_WORKLOADS)
         for b in group.rows
     ]
     if not rows:
         return []
+    left = model.best_total - len(model.best(MAX_WORKLOADS))
     head = [
         "", "**Fastest correct variants**", "",
         "| device | workload | kernel | variant | median | over naive | GFLOP/s |",
         "| --- | --- | --- | --- | ---: | ---: | ---: |",
     ]  # fmt: skip
-    return head + rows[:MAX_ROWS] + _more(len(rows))
+    return head + rows + (["", f"{left} more workloads are in the report."] if left else [])
 
 
 def _changes(model: ReportModel) -> list[str]:
@@ -84,20 +91,25 @@ def _changes(model: ReportModel) -> list[str]:
             f"- new epoch: {_code(epoch.device_id)}: {_text(epoch.what)}: "
             f"{_code(epoch.before)} → {_code(epoch.after)}"
         )
-    notable = [c for c in comparison.changes if c.notable]
-    for c in notable[:MAX_ROWS]:
-        verdict = (
-            f"{c.verdict_before.value} → {c.verdict_after.value}"
-            if c.verdict_changed
-            else c.verdict_after.value
-        )
-        lines.append(
-            f"- {_code(c.device_id)} {_code(model.labels[c.case_id])}: {verdict}, "
-            f"{c.not_comparable or ratio(c.ratio)}"
-        )
-    if not notable:
+    lines += [
+        f"- slower than the bound of {ratio(model.max_slowdown)}: {_change(c, model)}"
+        for c in model.slow[:MAX_ROWS]
+    ]
+    lines += _more(len(model.slow))
+    notable = [c for c in comparison.changes if c.notable and c not in model.slow]
+    lines += [f"- {_change(c, model)}" for c in notable[:MAX_ROWS]]
+    if not notable and not model.slow:
         lines.append(f"- nothing worth a look in {len(comparison.changes)} cases")
     return lines + _more(len(notable))
+
+
+def _change(c: Change, model: ReportModel) -> str:
+    verdict = (
+        f"{c.verdict_before.value} → {c.verdict_after.value}" if c.verdict_changed else c.verdict_after.value
+    )
+    cause = "" if c.cause == "none" else f", look first at: {c.cause}"
+    where = f"{_code(c.device_id)} {_code(model.labels[c.case_id])}"
+    return f"{where}: {verdict}, {c.not_comparable or ratio(c.ratio)}{cause}"
 
 
 def _more(total: int) -> list[str]:

@@ -93,6 +93,8 @@ class VariantTable:
     rows: tuple[VariantRow, ...]
     clock_notes: tuple[str, ...]
     """Why the wall clock was used, where it was."""
+    clocks: tuple[str, ...]
+    """Number of samples and clock, as the rows have them: ``10 samples, wall clock``."""
     hidden_hints: int
     """Rows left out because their hint changes nothing: the row that stays names both hints."""
     low_ns: float
@@ -121,6 +123,11 @@ class BestGroup:
 
     workload: str
     rows: tuple[BestRow, ...]
+
+    @property
+    def variants(self) -> int:
+        """Correct ones, of all kernels."""
+        return sum(row.of for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +199,25 @@ class ReportModel:
         if self.comparison is None or self.max_slowdown is None:
             return ()
         return self.comparison.slowdowns(self.max_slowdown)
+
+    @property
+    def unmatched(self) -> tuple[ExpectationUse, ...]:
+        """Known failures that a whole suite on every device never met; a part of it says nothing on them."""
+        if not self.run.whole_suite or self.run.wanted:
+            return ()
+        return tuple(u for u in self.expectations if not u.expired and not u.matched)
+
+    def best(self, limit: int) -> tuple[tuple[DeviceSection, BestGroup], ...]:
+        """The workloads with most variants, taken in turn from every device, then by device."""
+        devices = [d for soc in self.socs for d in soc.devices]
+        in_turn = sorted((rank, i) for i, d in enumerate(devices) for rank in range(len(d.best)))
+        kept = sorted((i, rank) for rank, i in in_turn[:limit])
+        return tuple((devices[i], devices[i].best[rank]) for i, rank in kept)
+
+    @property
+    def best_total(self) -> int:
+        """Workloads that :meth:`best` chooses from."""
+        return sum(len(d.best) for soc in self.socs for d in soc.devices)
 
     def findings(self, *outcomes: Outcome) -> tuple[Finding, ...]:
         return tuple(f for soc in self.socs for d in soc.devices for f in d.of(*outcomes))

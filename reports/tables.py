@@ -39,7 +39,10 @@ def variant_tables(
 
 
 def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGroup, ...]:
-    """Fastest correct variant per workload, kernel, api, precision and clock, where there was a choice."""
+    """Fastest correct variant per workload, kernel, api, precision and clock; most variants first.
+
+    A workload with one correct variant in all is left out: nothing was compared there.
+    """
     known = list(trials)
     naive = baselines(known)
     families: dict[tuple[str, ...], list[JudgedTrial]] = defaultdict(list)
@@ -53,7 +56,7 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
     for (workload, kernel, api, precision, _), items in families.items():
         best = min(items, key=_median)
         stats = timing_stats(best.trial.timing)
-        if stats is None or len(items) < 2:
+        if stats is None:
             continue
         others = (
             f"{name}={axis_text(value)}"
@@ -72,7 +75,8 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
                 of=len(items),
             )
         )
-    return tuple(BestGroup(workload, tuple(rows)) for workload, rows in groups.items())
+    made = [BestGroup(workload, tuple(rows)) for workload, rows in groups.items()]
+    return tuple(sorted((g for g in made if g.variants > 1), key=lambda g: -g.variants))
 
 
 def _table(
@@ -100,6 +104,7 @@ def _table(
         columns=tuple(columns),
         rows=rows,
         clock_notes=tuple(dict.fromkeys(s.clock_note for s in timed if s.clock_note)),
+        clocks=tuple(dict.fromkeys(f"{s.n} samples, {s.clock} clock" for s in timed)),
         hidden_hints=hidden,
         low_ns=min((s.min_ns for s in timed), default=0.0),
         high_ns=max((s.max_ns for s in timed), default=0.0),

@@ -1,24 +1,31 @@
 """ReportModel → tables for a terminal. Texts are rich.Text: markup in names is never interpreted."""
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.analysis.compare import PROVISIONAL
+from orchestrator.analysis.compare import PROVISIONAL, Change
 from orchestrator.analysis.outcome import Outcome
 from reports.model import BestRow, Finding, ReportModel
-from reports.numbers import duration, percent, ratio, significant
+from reports.numbers import DASH, duration, percent, ratio, significant
+from reports.scope import Lost, lost, scope_note
 from reports.text import visible
 
 MAX_ROWS = 15
+MAX_WORKLOADS = 6
+"""Workloads whose fastest variants are shown."""
 
 
 def summary_table(model: ReportModel) -> RenderableType:
-    """Verdict sentence, counts a device, failures with how to repeat them, fastest variants, changes."""
+    """Verdict, counts, failures with how to repeat them, what never came, fastest variants, changes."""
     style = "bold red" if model.summary.exit_code == 1 else "bold yellow" if model.summary.bad else "bold"
     parts: list[RenderableType] = [_text(model.summary.sentence, style)]
+    note = scope_note(model.run)
+    parts += [Text(visible(note) + ".", no_wrap=True, overflow="ignore")] if note else []
     parts += [_text(d.warning, "yellow") for soc in model.socs for d in soc.devices if d.warning]
     if model.comparison is not None:
         parts += [
@@ -29,15 +36,15 @@ def summary_table(model: ReportModel) -> RenderableType:
             for e in model.comparison.epochs[:MAX_ROWS]
         ]
     parts += [_counts(model)]
-    for title, outcome in (
-        ("Unexpected failures", Outcome.FAILURE),
-        ("Not obtained", Outcome.INFRA),
-        ("Unexpected passes", Outcome.UNEXPECTEDLY_PASSED),
+    for title, outcome, never_came in (
+        ("Unexpected failures", Outcome.FAILURE, ()),
+        ("Not obtained", Outcome.INFRA, lost(model)),
+        ("Unexpected passes", Outcome.UNEXPECTEDLY_PASSED, ()),
     ):
         found = model.findings(outcome)
-        if found:
-            parts.append(_findings(title, found, model))
-    if any(d.best for soc in model.socs for d in soc.devices):
+        if found or never_came:
+            parts.append(_findings(title, found, never_came, model))
+    if model.best_total:
         parts.append(_fastest(model))
     if model.comparison is not None:
         parts += [Text(), changes_table(model)]
@@ -68,9 +75,15 @@ def _counts(model: ReportModel) -> Table:
     return table
 
 
-def _findings(title: str, found: tuple[Finding, ...], model: ReportModel) -> RenderableType:
+def _findings(
+    title: str, found: tuple[Finding, ...], never_came: tuple[Lost, ...], model: ReportModel
+) -> RenderableType:
     """Lines, not a table: a command that is folded into a column cannot be copied."""
-    lines: list[RenderableType] = [Text(), _text(_more(title, len(found)), "bold")]
+    shown = _more(title, max(len(found), len(never_came)))
+    lines: list[RenderableType] = [Text(), _text(shown, "bold")]
+    for item in never_came[:MAX_ROWS]:
+        lines.append(_text(f"missing on {item.device}: {item.what}"))
+        lines.append(Padding(_text(item.why), (0, 0, 0, 4)))
     for f in found[:MAX_ROWS]:
         why = ": ".join(part for part in (f.reason, f.note) if part)
         lines.append(_text(f"{f.verdict.value} on {f.device_name}: {model.labels[f.case_id]}"))
@@ -92,14 +105,14 @@ def _fastest(model: ReportModel) -> RenderableType:
         "Over naive",
         "GFLOP/s",
     )
-    groups = [(d.device.name, g) for soc in model.socs for d in soc.devices for g in d.best]
+    groups = [(d.device.name, g) for d, g in model.best(MAX_WORKLOADS)]
     cells = [[_best_cells(b) for b in g.rows] for _, g in groups]
     widths = [
         max(cell_len(visible(row[i])) for rows in [[names], *cells] for row in rows)
         for i in range(len(names))
     ]
-    parts: list[RenderableType] = [Text(), _text(_more("Fastest correct variants", len(groups)), "bold")]
-    for (device, group), rows in list(zip(groups, cells, strict=True))[:MAX_ROWS]:
+    parts: list[RenderableType] = [Text(), Text("Fastest correct variants", "bold")]
+    for (device, group), rows in zip(groups, cells, strict=True):
         parts.append(_text(f"{device}: {group.workload}"))
         table = Table(box=None, pad_edge=False, show_header=group is groups[0][1], padding=(0, 1, 0, 1))
         for name, width in zip(names, widths, strict=True):
@@ -108,6 +121,9 @@ def _fastest(model: ReportModel) -> RenderableType:
         for row in rows:
             table.add_row(*(_text(t) for t in row))
         parts.append(table)
+    left = model.best_total - len(groups)
+    if left:
+        parts.append(Text(f"and {left} more workload{'' if left == 1 else 's'} in the report", "dim"))
     return Group(*parts)
 
 
@@ -117,20 +133,32 @@ def _best_cells(b: BestRow) -> tuple[str, ...]:
 
 
 def changes_table(model: ReportModel) -> RenderableType:
-    """What changed against the run that the model was built with; provisional."""
+    """What changed against the run that the model was built with, and all that is beyond its bound."""
     comparison = model.comparison
     if comparison is None:
         return Text("")
+    bound = model.max_slowdown
+    parts: list[RenderableType] = []
+    if model.slow and bound is not None:
+        # All of them, quiet ones too: each is a reason for exit code 1.
+        title = f"Slower than the bound of {ratio(bound)} ({len(model.slow)}; {PROVISIONAL})"
+        parts += [_changes(title, model.slow, model), Text()]
     notable = [c for c in comparison.changes if c.notable]
     title = f"Change against {visible(comparison.before.run_id)} ({PROVISIONAL})"
     if not notable:
-        return Text(f"{title}: nothing worth a look in {len(comparison.changes)} cases")
+        parts.append(Text(f"{title}: nothing worth a look in {len(comparison.changes)} cases"))
+    else:
+        parts.append(_changes(_more(title, len(notable)), notable[:MAX_ROWS], model))
+    return Group(*parts)
+
+
+def _changes(title: str, changes: Sequence[Change], model: ReportModel) -> Table:
     table = _table(
-        _more(title, len(notable)),
-        ("Device", "Case", "Verdict", "Before", "After", "Ratio"),
+        title,
+        ("Device", "Case", "Verdict", "Before", "After", "Ratio", "Cause"),
         numeric=("Before", "After", "Ratio"),
     )
-    for c in notable[:MAX_ROWS]:
+    for c in changes:
         verdict = (
             f"{c.verdict_before.value} → {c.verdict_after.value}"
             if c.verdict_changed
@@ -145,6 +173,7 @@ def changes_table(model: ReportModel) -> RenderableType:
             before,
             after,
             c.not_comparable or ratio(c.ratio),
+            DASH if c.cause == "none" else c.cause,
         )
         table.add_row(*(_text(t) for t in texts))
     return table

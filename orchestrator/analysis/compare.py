@@ -1,6 +1,6 @@
 """Two runs side by side, per (device, case). Provisional by name: two runs are no verdict on speed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +25,8 @@ class EpochChange:
     """e.g. ``gles driver``, ``gles library``, ``OS build``."""
     before: str
     after: str
+    kind: Literal["driver", "device"]
+    """``driver``: its version or loaded library; ``device``: OS build or limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,15 @@ class Change:
     hash_changed: bool | None
     """Output bits differ; None when either run has no output."""
     code_changed: bool
-    new_epoch: bool
-    """The device's driver, driver library, OS build or limits changed between the runs."""
+    driver_changed: bool
+    """The driver that executed the case, or the device's driver or driver library."""
+    device_changed: bool
+    """The device's OS build or limits."""
+
+    @property
+    def new_epoch(self) -> bool:
+        """The runs measured different machines."""
+        return self.driver_changed or self.device_changed
 
     @property
     def verdict_changed(self) -> bool:
@@ -81,11 +90,18 @@ class Change:
         return blame or self.moved or (self.hash_changed is True and not self.code_changed)
 
     @property
-    def cause(self) -> Literal["code", "epoch", "environment"]:
-        """Where to look first: the shader, the device's software, or (same both) the night."""
+    def cause(self) -> Literal["code", "driver", "device", "environment", "none"]:
+        """Where to look first: the shader, the driver, the device's software, or (all the same) the night.
+
+        ``none`` when neither verdict nor bits changed and the time did not move.
+        """
+        if not (self.verdict_changed or self.moved or self.hash_changed):
+            return "none"
         if self.code_changed:
             return "code"
-        return "epoch" if self.new_epoch else "environment"
+        if self.driver_changed:
+            return "driver"
+        return "device" if self.device_changed else "environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +135,7 @@ def compare(before: RunResults, after: RunResults) -> Comparison:
     new_devices = {d.device_id: d for d in after.devices}
     shared = [new_devices[i] for i in new_devices if i in old_devices]
     epochs = [e for d in shared for e in epoch_changes(old_devices[d.device_id], d)]
-    broken = {e.device_id for e in epochs}
+    broken = {(e.device_id, e.kind) for e in epochs}
     old_trials = {(t.device_id, t.case_id): t for t in before.trials}
     new_trials = {(t.device_id, t.case_id): t for t in after.trials}
     changes: list[Change] = []
@@ -141,19 +157,20 @@ def epoch_changes(before: DeviceRecord, after: DeviceRecord) -> list[EpochChange
     """Driver, loaded driver library, OS build and limits (field case G1-24)."""
     found: list[EpochChange] = []
 
-    def note(what: str, old: str, new: str) -> None:
+    def note(kind: Literal["driver", "device"], what: str, old: str, new: str) -> None:
         if old != new:
-            found.append(EpochChange(after.device_id, what, old, new))
+            found.append(EpochChange(after.device_id, what, old, new, kind))
 
-    note("OS build", before.os_build, after.os_build)
+    note("device", "OS build", before.os_build, after.os_build)
     for new in after.profiles:
         old = before.profile(new.api)
         if old is None:
             continue
-        note(f"{new.api} driver", device_driver(before, new.api), device_driver(after, new.api))
-        note(f"{new.api} library", old.library, new.library)
+        note("driver", f"{new.api} driver", device_driver(before, new.api), device_driver(after, new.api))
+        note("driver", f"{new.api} library", old.library, new.library)
         for name in sorted(old.limits.keys() | new.limits.keys()):
-            note(f"{new.api} limit {name}", str(old.limits.get(name, "")), str(new.limits.get(name, "")))
+            limits = (str(p.limits.get(name, "")) for p in (old, new))
+            note("device", f"{new.api} limit {name}", *limits)
     return found
 
 
@@ -164,7 +181,7 @@ def _change(
     new: Trial,
     old_devices: Mapping[str, DeviceRecord],
     new_devices: Mapping[str, DeviceRecord],
-    broken: set[str],
+    broken: Collection[tuple[str, str]],
 ) -> Change:
     case = after.cases[new.case_id].case
     old_driver = trial_driver(old, old_devices[old.device_id], before.cases[old.case_id].case)
@@ -180,7 +197,8 @@ def _change(
         after=timing_stats(new.timing),
         hash_changed=old_hashes != new_hashes if old_hashes and new_hashes else None,
         code_changed=old.code_hash != new.code_hash,
-        new_epoch=new.device_id in broken or old_driver != new_driver,
+        driver_changed=(new.device_id, "driver") in broken or old_driver != new_driver,
+        device_changed=(new.device_id, "device") in broken,
     )
 
 

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 
 from orchestrator.analysis.compare import Change, Comparison
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
-from orchestrator.domain.results import RunResults
+from orchestrator.domain.results import Missing, RunResults
 
 EXIT_OK, EXIT_WRONG, EXIT_INFRA = 0, 1, 3
+MAX_ABSENT = 3
+"""Devices that never came whose reasons the sentence gives; lists below it give all."""
+MAX_REASON = 200
+"""Characters of such a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,8 @@ class Counts:
     unexpected_pass: int = 0
     infra: int = 0
     missing: int = 0
+    absent: int = 0
+    """Devices that were asked for or listed and never took part: no points, so counted apart."""
     unsupported: int = 0
     """Refused on the device."""
     pruned: int = 0
@@ -46,7 +52,8 @@ class Summary:
     """True when the sentence reports something that a person must act on."""
 
 
-def count(trials: Iterable[JudgedTrial], *, pruned: int, missing: int) -> Counts:
+def count(trials: Iterable[JudgedTrial], *, pruned: int, missing: Iterable[Missing]) -> Counts:
+    lost = [bool(m.case_id) for m in missing]
     by = Counter(t.outcome for t in trials)
     return Counts(
         passed=by[Outcome.PASSED],
@@ -54,7 +61,8 @@ def count(trials: Iterable[JudgedTrial], *, pruned: int, missing: int) -> Counts
         known=by[Outcome.EXPECTED_FAILURE],
         unexpected_pass=by[Outcome.UNEXPECTEDLY_PASSED],
         infra=by[Outcome.INFRA],
-        missing=missing,
+        missing=lost.count(True),
+        absent=lost.count(False),
         unsupported=by[Outcome.UNSUPPORTED],
         pruned=pruned,
     )
@@ -66,27 +74,40 @@ def summarise(
     comparison: Comparison | None,
     max_slowdown: float | None,
 ) -> Summary:
-    """The whole run. ``max_slowdown`` is a ratio (1.10) given by the caller; None bounds nothing.
+    """The whole run. ``max_slowdown`` is a ratio (1.10) given by the caller; see :func:`bound_of`.
 
-    Exit code 1 when a kernel is wrong unexpectedly or slower than the bound; else 3 when results are
-    missing, infrastructure failed, the run is incomplete or nothing was planned; else 0.
+    Exit code 1 when a kernel is wrong unexpectedly or slower than the bound; else 3 when results or
+    devices are missing, infrastructure failed, the run is incomplete or nothing was planned; else 0.
     """
-    counts = count(trials, pruned=len(results.pruned), missing=len(results.missing))
-    slow = comparison.slowdowns(max_slowdown) if comparison is not None and max_slowdown is not None else ()
+    counts = count(trials, pruned=len(results.pruned), missing=results.missing)
+    bound = bound_of(results, max_slowdown)
+    slow = comparison.slowdowns(bound) if comparison is not None and bound is not None else ()
     incomplete = not results.run.finished_at
     nothing = counts.measured + counts.not_obtained + counts.unsupported + counts.pruned == 0
     if counts.failed or slow:
         exit_code = EXIT_WRONG
-    elif counts.not_obtained or incomplete or nothing:
+    elif counts.not_obtained or counts.absent or incomplete or nothing:
         exit_code = EXIT_INFRA
     else:
         exit_code = EXIT_OK
     return Summary(
         counts=counts,
-        sentence=sentence(trials, counts, slow=slow, max_slowdown=max_slowdown, incomplete=incomplete),
+        sentence=sentence(
+            trials,
+            counts,
+            slow=slow,
+            max_slowdown=bound,
+            incomplete=incomplete,
+            absent=[m for m in results.missing if not m.case_id],
+        ),
         exit_code=exit_code,
-        bad=exit_code != EXIT_OK,
+        bad=exit_code != EXIT_OK or not counts.measured,
     )
+
+
+def bound_of(results: RunResults, given: float | None) -> float | None:
+    """The bound on slow-downs: what the caller gives, else what the run was started with; None: no bound."""
+    return results.run.max_slowdown if given is None else given
 
 
 def sentence(
@@ -96,8 +117,12 @@ def sentence(
     slow: Sequence[Change] = (),
     max_slowdown: float | None = None,
     incomplete: bool = False,
+    absent: Sequence[Missing] = (),
 ) -> str:
-    """What happened, worst news first. It claims success only over what was measured, and only alone."""
+    """What happened, worst news first. It claims success only over what was measured, and only alone.
+
+    ``absent``: the devices behind ``counts.absent``, named where nothing was measured.
+    """
     news: list[str] = []
     if counts.failed:
         failures = [t for t in trials if t.outcome is Outcome.FAILURE]
@@ -114,22 +139,34 @@ def sentence(
         ]
         named = ", ".join(p for p in parts if p)
         news.append(f"{counts.not_obtained} {_plural(counts.not_obtained, 'result')} not obtained ({named})")
+    if counts.absent:
+        news.append(f"{counts.absent} {_plural(counts.absent, 'device')} did not take part")
     if incomplete:
         news.append("the run is not complete")
     if counts.unexpected_pass:
         news.append(
             f"{counts.unexpected_pass} unexpected {_plural(counts.unexpected_pass, 'pass', 'passes')}"
         )
-    rest = _measured(counts)
-    if not news:
-        return f"No unexpected failure: {rest}."
-    return f"{_capital('; '.join(news))}. {_capital(rest)}."
+    rest = _measured(counts) if counts.measured else _nothing(counts, absent)
+    if news:
+        return f"{_capital('; '.join(news))}. {_capital(rest)}."
+    return f"No unexpected failure: {rest}." if counts.measured else f"{_capital(rest)}."
+
+
+def _nothing(counts: Counts, absent: Sequence[Missing]) -> str:
+    """That nothing was measured, and why."""
+    why = [f"{m.device_id}: {_cut(m.why)}" for m in absent[:MAX_ABSENT]]
+    if len(absent) > MAX_ABSENT:
+        why.append(f"and {len(absent) - MAX_ABSENT} more")
+    dropped = counts.pruned + counts.unsupported
+    if dropped:
+        why.append(f"{dropped} {_plural(dropped, 'point')} unsupported")
+    if not why and not counts.not_obtained:
+        why.append("no point was planned on any device")
+    return "nothing was measured" + (f" ({'; '.join(why)})" if why else "")
 
 
 def _measured(counts: Counts) -> str:
-    if not counts.measured:
-        dropped = counts.pruned + counts.unsupported
-        return f"nothing was measured ({dropped} points unsupported)" if dropped else "nothing was measured"
     words = [f"{counts.passed} of {counts.measured} measured trials passed"]
     if counts.known:
         words.append(f"{counts.known} failed as known")
@@ -140,6 +177,10 @@ def _measured(counts: Counts) -> str:
 
 def _plural(n: int, one: str, many: str = "") -> str:
     return one if n == 1 else many or one + "s"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_REASON else text[:MAX_REASON] + "…"
 
 
 def _capital(text: str) -> str:

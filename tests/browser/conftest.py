@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from orchestrator.domain.verdict import Verdict
 from reports.write import write_reports
-from tests.results_fixture import TODAY
+from tests.results_fixture import TODAY, case, elements, numerics, passing, results, timing, trial
 from tests.unit.reports.hostile import hostile, hostile_previous
 from tests.unit.reports.sample import sample, sample_previous
 
@@ -45,4 +46,27 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     write_reports(hostile(), hostile_previous(), folder, TODAY, max_slowdown=0.5)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One table where every axis of the shipped kernels varies, with the longest values and verdicts."""
+    points = [
+        case(precision=p, tile=t, layout=layout, vector=v, rows=r, hint=h)
+        for p, t in (("fp32", "16x16"), ("fp16_storage", "128x16"))
+        for layout in ("row", "column") for v in (1, 4) for r in (1, 4) for h in ("highp", "mediump")
+    ]  # fmt: skip
+    points += [
+        case("attention_naive", precision=p, tile="16x16", layout="column", vector=4, hint="highp")
+        for p in ("fp32", "fp16_storage")
+    ]
+    trials = [
+        passing(p, "local-1", timing(round(16e6 * 1.3**i), spread=0.3, compile_ns=3_123_000_000))
+        for i, p in enumerate(points[1:])
+    ]
+    wrong = [numerics(elements(points[0]), max_abs=1.13e-4)]
+    trials.append(trial(points[0], "local-1", Verdict.NONDETERMINISTIC, time=timing(), outputs=wrong))
+    folder = tmp_path_factory.mktemp("wide")
+    write_reports(results(trials=trials, points=points), None, folder, TODAY)
     return folder

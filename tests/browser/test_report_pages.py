@@ -163,6 +163,36 @@ def test_wide_tables_scroll_inside_their_own_frame(reader: Reader, report: Path)
     assert all(tab == 0 for _, tab in frames)
 
 
+def test_variants_of_the_widest_kind_fit_a_laptop(reader: Reader, report: Path, wide_report: Path) -> None:
+    """Nothing scrolls at 1280 px: error and traffic of the main workload are on the screen."""
+    for path in [*_pages(report), *_pages(wide_report)]:
+        page = reader.open(path, width=1280)
+        too_wide = page.locator(".scroll").evaluate_all(
+            """all => all.filter(e => e.scrollWidth > e.clientWidth)
+            .map(e => [e.getAttribute("aria-label"), e.scrollWidth, e.clientWidth])"""
+        )
+        assert too_wide == [], path.name
+    page = reader.open(wide_report / "soc-llvmpipe.html", width=1280)
+    table = page.locator("table.variants").first
+    assert "nondeterministic" in table.inner_text()
+    assert "fp16_storage 128x16 column vector=4 rows=4 highp" in " ".join(table.inner_text().split())
+    heads = table.locator("thead th").evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
+    assert len(heads) == 11
+    assert max(heads) <= 1280
+
+
+def test_failures_stack_on_a_narrow_screen(reader: Reader, report: Path) -> None:
+    """No column is squeezed to a tower of syllables, and nothing scrolls."""
+    page = reader.open(report / "index.html", width=390)
+    table = page.locator("#failures + .scroll")
+    assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
+    cells = table.locator("tbody th, tbody td").evaluate_all(
+        "all => all.map(e => { const r = e.getBoundingClientRect(); return [r.width, r.height] })"
+    )
+    assert len(cells) == 30
+    assert all(width > 195 and height < 120 for width, height in cells)
+
+
 @pytest.mark.parametrize("script", [True, False])
 def test_g4_07_hostile_names_are_shown_and_never_run(
     reader: Reader, hostile_report: Path, script: bool

@@ -47,6 +47,7 @@ def test_within_noise_is_not_pointed_out() -> None:
     quiet = _change(_ran(10), _ran(10.4))
     assert not quiet.moved
     assert not quiet.notable
+    assert quiet.cause == "none"
     wide = _change(
         passing(POINT, "local-1", timing(10_000_000, spread=0.3)),
         passing(POINT, "local-1", timing(12_000_000, spread=0.3)),
@@ -100,7 +101,7 @@ def test_g1_24_driver_change_opens_an_epoch() -> None:
         )
     ]
     assert found.changes[0].new_epoch
-    assert found.changes[0].cause == "epoch"
+    assert found.changes[0].cause == "driver"
     assert found.slowdowns(1.10) == ()
 
 
@@ -111,11 +112,14 @@ def test_a_trial_that_died_before_naming_its_driver_opens_no_epoch() -> None:
 def test_g1_24_another_driver_library_os_build_or_limit_opens_an_epoch() -> None:
     base = device()
     other_library = replace(base, profiles=[replace(base.profiles[0], library="libGLES_mali.so")])
-    whats = [
-        [e.what for e in _compare(_ran(), _ran(), base, new).epochs]
+    found = [
+        _compare(_ran(10), _ran(20), base, new)
         for new in (other_library, device(os_build="Debian 13"), device(shared_bytes=16_384))
     ]
+    whats = [[e.what for e in c.epochs] for c in found]
     assert whats == [["gles library"], ["OS build"], ["gles limit shared_bytes"]]
+    assert [c.changes[0].cause for c in found] == ["driver", "device", "device"]
+    assert all(c.changes[0].new_epoch for c in found)
 
 
 def test_g4_03_renaming_and_rehosting_keep_the_history() -> None:

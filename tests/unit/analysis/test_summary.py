@@ -57,12 +57,28 @@ def test_pruned_and_refused_with_reason_are_exit_0() -> None:
     pruned = [Pruned("local-1", p.case_id, Verdict.UNSUPPORTED, ["shared_bytes 2 > 1"]) for p in POINTS]
     found = _summary(_run(pruned=pruned))
     assert found.exit_code == 0
-    assert found.sentence == "No unexpected failure: nothing was measured (3 points unsupported)."
+    assert found.sentence == "Nothing was measured (3 points unsupported)."
+    assert found.bad
     assert _summary(_run(_bad(Verdict.UNSUPPORTED), *GOOD[1:])).exit_code == 0
 
 
 def test_nothing_at_all_is_not_success() -> None:
-    assert _summary(_run()).exit_code == 3
+    found = _summary(_run())
+    assert found.exit_code == 3
+    assert found.sentence == "Nothing was measured (no point was planned on any device)."
+
+
+def test_devices_that_never_came_are_no_results_and_say_why_nothing_was_measured() -> None:
+    gone = [Missing("R5CT1", "", "unauthorized: accept the prompt"), Missing("R5CT2", "", "x" * 900)]
+    found = _summary(_run(missing=gone[:1]))
+    assert found.sentence == (
+        "1 device did not take part. Nothing was measured (R5CT1: unauthorized: accept the prompt)."
+    )
+    assert (found.exit_code, found.counts.missing, found.counts.absent) == (3, 0, 1)
+    assert len(_summary(_run(missing=gone * 20)).sentence) < 700
+    beside = _summary(_run(*GOOD, missing=gone[:1]))
+    assert beside.sentence == "1 device did not take part. 3 of 3 measured trials passed."
+    assert beside.exit_code == 3
 
 
 def test_an_unfinished_run_is_not_success() -> None:
@@ -89,6 +105,9 @@ def test_slower_than_the_callers_bound_is_exit_1() -> None:
     after = _run(*(passing(p, "local-1", timing(12_000_000)) for p in POINTS))
     assert _summary(after, before).exit_code == 0
     assert _summary(after, before, bound=1.3).exit_code == 0
+    kept = replace(after, run=replace(after.run, max_slowdown=1.1))
+    assert _summary(kept, before).exit_code == 1
+    assert _summary(kept, before, bound=1.3).exit_code == 0
     found = _summary(after, before, bound=1.1)
     assert found.exit_code == 1
     assert found.sentence.startswith("3 slower than the bound of ×1.10. ")

@@ -93,7 +93,7 @@ def test_every_workload_of_the_small_phone_keeps_its_baseline(matrix: Matrix, ke
 def test_every_flash_variant_on_ordinary_inputs_has_a_naive_one_to_be_compared_with(
     matrix: Matrix, kernels: dict[str, Kernel]
 ):
-    """Equal workload and precision on the laptop; small inputs with a history are not there for their time."""
+    """Equal workload and precision on the laptop; inputs with a history are not there for their time."""
     cases = [c for c in smoke(matrix, kernels).cases.values() if c.inputs == "normal"]
     keys = {
         name: {(c.workload_id, c.axes["precision"]): c.label for c in cases if c.kernel == name}

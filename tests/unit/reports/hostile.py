@@ -85,8 +85,9 @@ def hostile() -> RunResults:
         "tile=64x8 or inputs=*alert*", Verdict.MISMATCH, "*", "*", NASTY, NASTY, date(2027, 1, 1), 3
     )
     run = replace(
-        run_info(), run_id=NASTY, suite=NASTY, host=NASTY, command=NASTY, commit=NASTY, tilefarm=NASTY
-    )
+        run_info(), run_id=NASTY, suite=NASTY, host=NASTY, command=NASTY, commit=NASTY, tilefarm=NASTY,
+        matrix=NASTY, kernels=[NASTY], selection=NASTY, overrides=[NASTY], wanted=[NASTY],
+    )  # fmt: skip
     made = results(
         trials=trials,
         infos=[info(p) for p in points],

@@ -1,10 +1,12 @@
+import shlex
 from dataclasses import replace
 
 from orchestrator.analysis.outcome import Outcome
 from reports.build import build_report, soc_file_names
+from reports.findings import repro_command
 from reports.labels import Labels
 from reports.model import DeviceSection, ReportModel
-from tests.results_fixture import TODAY, case, device, passing, results, timing
+from tests.results_fixture import TODAY, case, device, passing, results, run_info, timing
 from tests.unit.reports.hostile import NASTY
 from tests.unit.reports.sample import LOCAL, PHONE, sample, sample_previous
 
@@ -58,7 +60,21 @@ def test_worst_element_has_coordinates_of_the_outputs_shape() -> None:
 def test_repro_runs_exactly_one_case_on_one_device() -> None:
     local, phone = _section(LOCAL).findings[0], _section(PHONE).findings[0]
     assert local.repro == f"tilefarm run --suite smoke --case {local.case_id} --device local"
-    assert phone.repro == f"tilefarm run --suite smoke --case {phone.case_id} --device virtual-sm8650-0"
+    assert phone.repro == f"tilefarm run --suite smoke --case {phone.case_id} --device {PHONE}"
+
+
+def test_repro_holds_everything_that_the_case_needs_to_exist() -> None:
+    run = replace(
+        run_info(suite="my suite"),
+        matrix="odd dir/m.yaml",
+        kernels=["k1", "k 2"],
+        overrides=["vector=1,4", "x=$y"],
+    )
+    command = repro_command(run, "0123", device("adb-7", serial="10.0.0.7:5555", transport="adb"))
+    assert shlex.split(command) == [
+        "tilefarm", "run", "--suite", "my suite", "--matrix", "odd dir/m.yaml",
+        "--kernels", "k1", "--kernels", "k 2", "--set", "vector=1,4", "--set", "x=$y", "--case", "0123", "--device", "adb-7",
+    ]  # fmt: skip
 
 
 def test_virtual_phones_are_called_so() -> None:
@@ -114,6 +130,36 @@ def test_best_rows_name_the_choice() -> None:
     assert best[0].of == 19
     assert best[0].speedup is not None
     assert 8 < best[0].speedup < 9
+
+
+def test_a_kernel_with_one_variant_stands_beside_the_others() -> None:
+    naive = [case("attention_naive", tile=t) for t in ("8x8", "16x16")]
+    flash, alone = case(tile="64x16"), case(seq=33)
+    many = [case(seq=65, tile=t) for t in ("8x8", "16x8", "32x8", "64x8")]
+    points = [alone, *naive, flash, *many]
+    run = results(trials=[passing(p, "local-1") for p in points], points=points)
+    groups = build_report(run, None, TODAY).socs[0].devices[0].best
+    assert [g.workload for g in groups] == ["attention seq=65", "attention seq=512"]
+    assert [(b.kernel, b.of) for b in groups[1].rows] == [("attention_naive", 2), ("attention_flash", 1)]
+
+
+def test_main_workloads_are_taken_in_turn_from_every_device() -> None:
+    points = [case(seq=s, tile=t) for s in (32, 33, 34) for t in ("8x8", "16x8")]
+    run = results(
+        trials=[passing(p, d) for d in ("a", "b") for p in points],
+        devices=[device("a"), device("b")],
+        points=points,
+    )
+    chosen = build_report(run, None, TODAY).best(3)
+    assert [(d.device.device_id, g.workload) for d, g in chosen] == [
+        ("a", "attention seq=32"), ("a", "attention seq=33"), ("b", "attention seq=32"),
+    ]  # fmt: skip
+
+
+def test_bound_is_the_run_s_unless_the_caller_gives_one() -> None:
+    kept = replace(sample(), run=replace(sample().run, max_slowdown=1.1))
+    assert len(build_report(kept, sample_previous(), TODAY).slow) == 6
+    assert build_report(kept, sample_previous(), TODAY, max_slowdown=2.0).slow == ()
 
 
 def test_changes_put_other_verdicts_first() -> None:

@@ -94,7 +94,10 @@ def test_g4_07_hostile_command_is_copied_whole() -> None:
     page = Page(next(v for k, v in HOSTILE.items() if k != "index.html"))
     commands = [i.attributes["value"] for i in page.all("input")]
     assert commands
-    assert all("\\u202e" in c and "--device $'" in c for c in commands)
+    assert all(
+        "\\u202e" in c and all(f"{o} $'" in c for o in ("--suite", "--matrix", "--kernels", "--set"))
+        for c in commands
+    )
 
 
 def test_verdict_and_counts_come_first() -> None:

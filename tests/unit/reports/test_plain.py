@@ -1,21 +1,24 @@
 """Terminal, Markdown, and the writer."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from orchestrator.domain.results import Missing
 from orchestrator.domain.verdict import Verdict
 from reports.build import build_report
+from reports.html import render_index
 from reports.markdown import render_markdown
 from reports.model import ReportModel
 from reports.terminal import print_summary
 from reports.text import visible
 from reports.write import write_reports
-from tests.results_fixture import TODAY, case, results, trial
+from tests.results_fixture import TODAY, case, passing, results, timing, trial
 from tests.unit.reports.hostile import hostile, hostile_previous
-from tests.unit.reports.sample import sample, sample_previous
+from tests.unit.reports.sample import PHONE, sample, sample_previous
 
 
 def _terminal(model: ReportModel, width: int = 200) -> str:
@@ -56,6 +59,49 @@ def test_markdown_names_failures_and_how_to_repeat_them() -> None:
     assert text.startswith("### 6 unexpected failures")
     assert text.count("tilefarm run --suite smoke --case ") == 9
     assert "| `SM8650` | 2 | 1 | 1 | 0 | 0 | 48 | 7 |" in text
+
+
+def test_everything_missing_is_listed_with_its_reason() -> None:
+    gone = [
+        Missing("R5CT1", "", "unauthorized"),
+        *(Missing(PHONE, c, "battery empty") for c in sample().cases),
+    ]
+    model = build_report(replace(sample(), missing=gone), None, TODAY)
+    terminal, markdown = _terminal(model), render_markdown(model)
+    n = len(gone) - 1
+    assert "missing on R5CT1: the whole device\n    unauthorized" in terminal
+    assert f"missing on Galaxy S24 Ultra (virtual): {n} cases\n    battery empty" in terminal
+    assert "- missing on `R5CT1`: `the whole device`: unauthorized" in markdown
+    assert f"`{n} cases`: battery empty" in markdown
+    index = " ".join(render_index(model).split())
+    assert f"1 device did not take part, {n + 1} results not obtained" in index
+    assert "vanished during push and did not come back" in _terminal(SAMPLE)
+
+
+def test_every_case_beyond_the_bound_is_listed_however_quiet() -> None:
+    points = [case(tile=f"{n}x8") for n in range(1, 31)]
+    before = results(trials=[passing(p, "local-1", timing(10_000_000)) for p in points], points=points)
+    after = results(trials=[passing(p, "local-1", timing(10_300_000)) for p in points], points=points)
+    model = build_report(after, before, TODAY, max_slowdown=1.02)
+    assert not any(c.notable for c in model.slow)
+    text = _terminal(model)
+    listing = text[text.index("Slower than the bound of ×1.02 (30; provisional") :]
+    assert all(f"tile={n}x8 " in listing for n in range(1, 31))
+    assert render_markdown(model).count("slower than the bound of ×1.02: ") == 20
+    assert "- and 10 more" in render_markdown(model)
+
+
+def test_fastest_variants_are_those_of_the_main_workloads_and_the_rest_is_counted() -> None:
+    points = [case(seq=s, tile=t) for s in range(32, 42) for t in ("8x8", "16x8")]
+    model = build_report(results(trials=[passing(p, "local-1") for p in points], points=points), None, TODAY)
+    assert _terminal(model).count(": attention seq=") == 6
+    assert "and 4 more workloads in the report" in _terminal(model)
+    assert "4 more workloads are in the report." in render_markdown(model)
+
+
+def test_cause_of_a_change_is_named() -> None:
+    assert "environment" in _terminal(SAMPLE)
+    assert "look first at: environment" in render_markdown(SAMPLE)
 
 
 def test_g4_07_markdown_cannot_be_left() -> None:
