@@ -181,16 +181,22 @@ def test_variants_of_the_widest_kind_fit_a_laptop(reader: Reader, report: Path, 
     assert max(heads) <= 1280
 
 
-def test_failures_stack_on_a_narrow_screen(reader: Reader, report: Path) -> None:
-    """No column is squeezed to a tower of syllables, and nothing scrolls."""
+def test_tables_of_the_index_stack_on_a_narrow_screen(reader: Reader, report: Path) -> None:
+    """No column is squeezed to a tower of syllables, and nothing scrolls; numbers keep their names."""
     page = reader.open(report / "index.html", width=390)
-    table = page.locator("#failures + .scroll")
-    assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
-    cells = table.locator("tbody th, tbody td").evaluate_all(
-        "all => all.map(e => { const r = e.getBoundingClientRect(); return [r.width, r.height] })"
+    for heading in ("not-measured", "socs", "failures"):
+        table = page.locator(f"#{heading} + .scroll")
+        assert table.evaluate("e => e.scrollWidth <= e.clientWidth"), heading
+        cells = table.locator("tbody th, tbody td:not(.n)").evaluate_all(
+            "all => all.map(e => { const r = e.getBoundingClientRect(); return [r.width, r.height] })"
+        )
+        assert len(cells) >= 6
+        assert all(width > 195 and height < 120 for width, height in cells), heading
+    names = page.locator("#socs + .scroll tbody tr:first-child td.n").evaluate_all(
+        "all => all.map(e => getComputedStyle(e, '::after').content)"
     )
-    assert len(cells) == 30
-    assert all(width > 195 and height < 120 for width, height in cells)
+    assert len(names) == 7
+    assert all("attr" in name or len(name.strip('" ')) >= 5 for name in names), names
 
 
 @pytest.mark.parametrize("script", [True, False])

@@ -73,7 +73,8 @@ def test_repro_holds_everything_that_the_case_needs_to_exist() -> None:
     command = repro_command(run, "0123", device("adb-7", serial="10.0.0.7:5555", transport="adb"))
     assert shlex.split(command) == [
         "tilefarm", "run", "--suite", "my suite", "--matrix", "odd dir/m.yaml",
-        "--kernels", "k1", "--kernels", "k 2", "--set", "vector=1,4", "--set", "x=$y", "--case", "0123", "--device", "adb-7",
+        "--kernels", "k1", "--kernels", "k 2",
+        "--set", "vector=1,4", "--set", "x=$y", "--case", "0123", "--device", "adb-7",
     ]  # fmt: skip
 
 
