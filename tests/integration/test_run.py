@@ -1,11 +1,16 @@
 """The main job on this machine's own GPU: matrix in, report out, exit codes, comparison, resume."""
 
 import json
+import signal
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from orchestrator.domain.job import CaseJob
 from orchestrator.domain.verdict import Verdict
-from tests.farm import Farm
+from orchestrator.execution.run_folder import Manifest, RunFolder
+from tests.farm import Farm, wait_for
+from tests.phones import process_runs
+from tests.results_fixture import case, device, results, run_info
 
 MATRIX = """
 version: 1
@@ -128,3 +133,57 @@ def test_a_wrong_kernel_is_exit_code_1_and_named_in_the_report(farm: Farm) -> No
     page = next((farm.out / "latest").glob("soc-*.html")).read_text()
     assert wrong[0].case_id in page
     assert "mismatch" in page
+
+
+LONG = MATRIX.replace("seq: 40", "seq: [33, 40, 65]")
+
+
+def children(pid: int) -> list[int]:
+    found: list[int] = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += [int(child), *children(int(child))]
+    return found
+
+
+def test_sigterm_ends_a_run_as_ctrl_c_does_and_latest_resumes_it(farm: Farm) -> None:
+    farm.run("run", "--matrix", small_matrix(farm.folder), "--device", "local", "-k", "causal=true")
+    complete = farm.latest().run.run_id
+    temporary = farm.folder / "tmp"
+    temporary.mkdir()
+    farm.environment["TMPDIR"] = str(temporary)
+    log = farm.folder / "run.log"
+    process = farm.start("run", "--matrix", small_matrix(farm.folder, LONG), "--device", "local", log=log)
+    runs = farm.out / "runs"
+    wait_for(lambda: any(complete not in str(p) for p in runs.glob("*/trials.jsonl")), "the first results")
+    started = children(process.pid)
+    assert len(started) >= 2
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(120) == 130, log.read_text()
+    (cut,) = (p.name for p in runs.iterdir() if p.name != complete)
+    said = log.read_text()
+    assert said.splitlines()[0] == f"run {cut}"
+    assert f"complete it with: tilefarm run --resume {cut}" in said
+    assert not any(process_runs(pid) for pid in started)
+    left = {p.name.rsplit("-", 1)[0] for p in temporary.iterdir() if p.name.startswith("tilefarm")}
+    assert left <= {"tilefarm-locks"}  # lock files are for all processes and stay
+    assert farm.latest().run.run_id == complete
+
+    refused = farm.run("report", cut, expect=2)
+    assert f"tilefarm run --resume {cut}" in refused.stderr
+    farm.run("run", "--resume", "latest")
+    assert farm.latest().run.run_id == cut
+    assert len(farm.latest().trials) == 36
+    farm.run("run", "--resume", complete)
+    assert farm.latest().run.run_id == cut, "out/latest went back to an older run"
+
+
+def test_resume_names_a_device_that_is_gone(farm: Farm) -> None:
+    """And gives its cases up at once; nobody else could bring it back during this run."""
+    farm.environment["ANDROID_ADB_SERVER_PORT"] = "1"
+    point, gone = case(), device("phone-1", transport="adb", serial="GONE 1")
+    planned = results(points=[point], devices=[gone], run=run_info(finished=False))
+    job = CaseJob(point.case_id, 1, point.label, "gles", "c0de", [], [], [])
+    RunFolder.create(farm.out, Manifest(planned, {"phone-1": [job]}, "memory://b", "ondemand"))
+    done = farm.run("run", "--resume", "latest", expect=3)
+    assert f"warning: {gone.serial}: no such device" in done.stderr
+    assert [m.device_id for m in farm.latest().missing] == ["phone-1"]
