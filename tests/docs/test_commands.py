@@ -1,4 +1,8 @@
-"""Documented commands run: every ``sh`` block of README and docs, and every make target that they name."""
+"""Documented commands run: every ``sh`` block of README and docs, and every make target that they name.
+
+Blocks without a language are not run: output, diagrams, `make run` and `make test` themselves, and fuzzing for
+a minute.
+"""
 
 import os
 import re
