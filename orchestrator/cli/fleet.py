@@ -102,6 +102,13 @@ class PrivateWorker:
         return lines[-1][-400:] if lines else "it wrote nothing"
 
 
+def log_folder(settings: Settings, run_id: str) -> Path:
+    """Where the private workers of a run leave their logs, also when the run was killed."""
+    folder = settings.out / "logs" / run_id
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 @contextmanager
 def open_fleet(
     settings: Settings, wanted: Sequence[str], log_folder: Path, say: Callable[[str], None]

@@ -1,6 +1,5 @@
 """``tilefarm run --resume``: complete a run that was cut off, with what it was started with."""
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ import typer
 
 from orchestrator.cli.dispatch import dispatch
 from orchestrator.cli.finish import Finished, finish_run
-from orchestrator.cli.fleet import open_fleet
+from orchestrator.cli.fleet import log_folder, open_fleet
 from orchestrator.cli.live import LiveProgress
 from orchestrator.cli.output import news, say
 from orchestrator.domain.errors import UsageError
@@ -74,7 +73,7 @@ def resume_run(settings: Settings, name: str, max_slowdown: float | None) -> Fin
         return _ended(folder, settings, max_slowdown)
     wanted = [d.serial if d.transport == "adb" else "local" for d in planned if d.device_id in left]
     with ExitStack() as stack:
-        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tilefarm-logs-")))
+        logs = log_folder(settings, folder.path.name)
         fleet = stack.enter_context(open_fleet(settings, wanted, logs, say))
         for lost in fleet.missing:
             say(f"warning: {lost.device_id}: {lost.why}")

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.dispatch import dispatch
-from orchestrator.cli.fleet import Fleet, open_fleet
+from orchestrator.cli.fleet import Fleet, log_folder, open_fleet
 from orchestrator.cli.options import (
     CaseOption,
     DeviceOption,
@@ -66,7 +65,7 @@ def run(
         run_id = new_run_id(suite)
         say(f"run {run_id}")
         with ExitStack() as stack:
-            logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tilefarm-logs-")))
+            logs = log_folder(settings, run_id)
             fleet = stack.enter_context(open_fleet(settings, device or [], logs, say))
             fleet.require_devices()
             history = previous_results(settings.out, suite, run_id)
