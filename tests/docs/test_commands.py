@@ -1,7 +1,7 @@
 """Documented commands run: every ``sh`` block of README and docs, and every make target that they name.
 
-Blocks without a language are not run: output, diagrams, `make run` and `make test` themselves, and fuzzing for
-a minute.
+Blocks without a language are not run: output, diagrams, `make run` and `make test` themselves, and a minute
+of fuzzing.
 """
 
 import os
