@@ -23,7 +23,7 @@ from orchestrator.cli.options import (
     SuiteOption,
     load_inputs,
 )
-from orchestrator.cli.output import news, say
+from orchestrator.cli.output import duration_text, news, say
 from orchestrator.cli.resume import refuse_fixed, resume_run
 from orchestrator.cli.selection import check_selection
 from orchestrator.domain.settings import Settings
@@ -100,7 +100,9 @@ def _start(
 ) -> RunFolder:
     for lost in fleet.missing:
         say(f"warning: {lost.device_id}: {lost.why}")
-    say(f"{plan.trials} trials on {len(plan.devices)} devices, about {plan.seconds:.0f} s; preparing")
+    say(
+        f"{plan.trials} trials on {len(plan.devices)} devices, about {duration_text(plan.seconds)}; preparing"
+    )
     request = Request(
         run_id=run_id,
         out=settings.out,
