@@ -35,7 +35,9 @@ def compare(
     results, previous = (finished_results(out, name) for name in (after, before))
     model = build_report(results, previous, datetime.now(UTC).date(), max_slowdown=max_slowdown)
     comparison = compare_results(previous, results)
-    slow = comparison.slowdowns(max_slowdown) if max_slowdown is not None else ()
+    # As in the report: without a bound of the caller's, the one that the later run was started with.
+    bound = model.max_slowdown
+    slow = comparison.slowdowns(bound) if bound is not None else ()
     if as_json:
         print_json(_document(comparison, slow))
     else:
