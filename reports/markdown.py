@@ -26,17 +26,7 @@ def render_markdown(model: ReportModel) -> str:
     lines += ["", "| SoC | failed | infra | missing | unexpected pass | known | passed | unsupported |"]
     lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for soc in model.socs:
-        c = soc.counts
-        numbers = (
-            c.failed,
-            c.infra,
-            c.missing,
-            c.unexpected_pass,
-            c.known,
-            c.passed,
-            c.unsupported + c.pruned,
-        )
-        lines.append(f"| {_code(soc.soc)} | " + " | ".join(str(n) for n in numbers) + " |")
+        lines.append(f"| {_code(soc.soc)} | " + " | ".join(str(n) for n in soc.counts.row) + " |")
     lines += _findings("Unexpected failures", model.findings(Outcome.FAILURE))
     lines += _findings("Not obtained", model.findings(Outcome.INFRA), lost(model))
     lines += _findings("Unexpected passes", model.findings(Outcome.UNEXPECTEDLY_PASSED))

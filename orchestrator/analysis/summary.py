@@ -34,6 +34,19 @@ class Counts:
     """Dropped before dispatch."""
 
     @property
+    def row(self) -> tuple[int, ...]:
+        """As the tables have it: failed, infra, missing, unexpected pass, known, passed, unsupported."""
+        return (
+            self.failed,
+            self.infra,
+            self.missing,
+            self.unexpected_pass,
+            self.known,
+            self.passed,
+            self.unsupported + self.pruned,
+        )
+
+    @property
     def measured(self) -> int:
         """Trials that say something about a kernel."""
         return self.passed + self.failed + self.known + self.unexpected_pass
