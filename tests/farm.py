@@ -75,4 +75,4 @@ def wait_for(true: Callable[[], bool], what: str, seconds: float = WAIT_S) -> No
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what}"
-        time.sleep(0.05)
+        time.sleep(0.05)  # another process changes it; the deadline bounds the wait

@@ -65,7 +65,7 @@ def _wait_for(server: AdbServer, process: subprocess.Popen[bytes], log: Path) ->
         except InfraError:
             assert process.poll() is None, log.read_text("utf-8", "replace")
             deadline.left()
-            time.sleep(0.02)
+            time.sleep(0.02)  # another process or thread changes it; the deadline bounds the wait
 
 
 def process_runs(pid: int) -> bool:
@@ -125,7 +125,7 @@ class RunningPhone:
         deadline = Deadline.after(_START_S, f"{self.serial}: {what}")
         while not done():
             deadline.left()
-            time.sleep(0.02)
+            time.sleep(0.02)  # another process or thread changes it; the deadline bounds the wait
 
     def call(self, job: Coroutine[Any, Any, None]) -> None:
         """Run something of the phone on its own loop."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.domain.errors import InfraError, NotInstalled, UsageError
-from workers.transports.adb import AdbDevice, AdbServer, list_phones, server_address, start_server
+from workers.transports.adb import AdbDevice, list_phones, server_address, start_server
 from workers.transports.phones import distinct_phones
 
 LOCAL = "local"
@@ -80,7 +80,3 @@ def find(serial: str) -> Reachable:
     why = next((u.why for u in found.unreachable if u.serial in (serial, "adb")), unlisted)
     listed = ", ".join(d.serial for d in found.reachable)
     raise UsageError(f"--device {serial}: {why}. Devices here: {listed}")
-
-
-def adb_server() -> AdbServer:
-    return server_address()

@@ -1,14 +1,12 @@
 """``tilefarm compare A B`` and ``tilefarm report``: reading runs that are on disk."""
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from orchestrator.analysis.compare import Change, Comparison
-from orchestrator.analysis.compare import compare as compare_results
+from orchestrator.analysis.summary import EXIT_OK, EXIT_WRONG
 from orchestrator.cli.finish import finish_run, finished_results
 from orchestrator.cli.options import JsonOption, MaxSlowdownOption
 from orchestrator.cli.output import print_json, result
@@ -16,6 +14,7 @@ from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import RunFolder, find_run
 from reports.build import build_report
+from reports.model import ReportModel
 from reports.terminal import changes_table
 
 RunArgument = Annotated[str, typer.Argument(help="Run id, 'latest', or a run's folder.")]
@@ -34,15 +33,11 @@ def compare(
     out = Settings().out
     results, previous = (finished_results(out, name) for name in (after, before))
     model = build_report(results, previous, datetime.now(UTC).date(), max_slowdown=max_slowdown)
-    comparison = compare_results(previous, results)
-    # As in the report: without a bound of the caller's, the one that the later run was started with.
-    bound = model.max_slowdown
-    slow = comparison.slowdowns(bound) if bound is not None else ()
     if as_json:
-        print_json(_document(comparison, slow))
+        print_json(_document(model))
     else:
         result.print(changes_table(model))
-    raise typer.Exit(1 if slow else 0)
+    raise typer.Exit(EXIT_WRONG if model.slow else EXIT_OK)
 
 
 def report(
@@ -63,16 +58,18 @@ def report(
     raise typer.Exit(finished.summary.exit_code)
 
 
-def _document(comparison: Comparison, slow: Sequence[Change]) -> dict[str, object]:
+def _document(model: ReportModel) -> dict[str, object]:
     """The comparison with what follows from it: ``ratio``, why there is none, ``notable``; and the slower."""
-    document = json.loads(to_json(comparison))
-    for change, written in zip(comparison.changes, document["changes"], strict=True):
+    changes = model.comparison.changes if model.comparison is not None else ()
+    document = json.loads(to_json(model.comparison))
+    for change, written in zip(changes, document["changes"], strict=True):
         written |= {
             "ratio": change.ratio,
             "not_comparable": change.not_comparable,
             "notable": change.notable,
         }
     slower = [
-        {"device_id": c.device_id, "case_id": c.case_id, "label": c.label, "ratio": c.ratio} for c in slow
+        {"device_id": c.device_id, "case_id": c.case_id, "label": c.label, "ratio": c.ratio}
+        for c in model.slow
     ]
     return {"comparison": document, "slower": slower}

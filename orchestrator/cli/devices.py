@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
+from orchestrator.analysis.summary import EXIT_INFRA, EXIT_OK
 from orchestrator.cli.fleet import Fleet, open_fleet
 from orchestrator.cli.options import DeviceOption, JsonOption
 from orchestrator.cli.output import print_json, result, say
@@ -14,8 +15,6 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from reports.text import visible
-
-EXIT_INFRA = 3
 
 
 def devices(device: DeviceOption = None, as_json: JsonOption = False) -> None:
@@ -39,7 +38,7 @@ def devices(device: DeviceOption = None, as_json: JsonOption = False) -> None:
         )
     else:
         _print(found)
-    raise typer.Exit(EXIT_INFRA if found.missing else 0)
+    raise typer.Exit(EXIT_INFRA if found.missing else EXIT_OK)
 
 
 def _print(found: Fleet) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 import typer
 from rich.table import Table
 
+from orchestrator.analysis.summary import EXIT_INFRA, EXIT_OK
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, result
 from orchestrator.domain.errors import TilefarmError
@@ -57,7 +58,7 @@ def doctor(as_json: JsonOption = False) -> None:
         for check in checks:
             table.add_row(check.state, check.what, visible(check.found), check.fix)
         result.print(table, markup=False)
-    raise typer.Exit(3 if any(c.state == "fails" for c in checks) else 0)
+    raise typer.Exit(EXIT_INFRA if any(c.state == "fails" for c in checks) else EXIT_OK)
 
 
 def _adb(_settings: Settings) -> list[Check]:

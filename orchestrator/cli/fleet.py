@@ -5,7 +5,6 @@ one worker process a device are started, and ended by their process ids; a worke
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from orchestrator.domain.event import Registration
 from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.broker import Broker
+from orchestrator.execution.child import dies_with_us
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import shown
 from workers.discovery import LOCAL, Found, Reachable, discover
@@ -72,12 +72,13 @@ class PrivateWorker:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "workers", "--device", self.found.serial]
-        if setpriv := shutil.which("setpriv"):
-            # Also after kill -9 of this command no worker stays behind.
-            command = [setpriv, "--pdeathsig", "TERM", *command]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                dies_with_us(command),
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
 
     def died(self) -> bool:
@@ -166,7 +167,7 @@ def _await_registrations(
         registrations = {r.pid: r for r in broker.registrations().values()}
         if all(w.pid in registrations or w.died() for w in workers):
             break
-        time.sleep(POLL_S)
+        time.sleep(POLL_S)  # registrations are read, not announced; the deadline above bounds the wait
     records: list[DeviceRecord] = []
     missing: list[Missing] = []
     for worker in workers:

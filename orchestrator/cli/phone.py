@@ -9,8 +9,7 @@ from rich.table import Table
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, result, say
 from orchestrator.domain.errors import UsageError
-from workers.discovery import adb_server
-from workers.transports.adb import start_server
+from workers.transports.adb import server_address, start_server
 from workers.virtual.profile import load_profile, shipped_profiles
 from workers.virtual.serve import serve
 
@@ -37,7 +36,7 @@ def phone(
     if as_json:
         raise UsageError("--json lists profiles; leave it out to serve one")
     if connect:
-        start_server(adb_server())
+        start_server(server_address())
     serve(profile, port=port, root=root, faults=fault or [], connect=connect, say=say)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
+from orchestrator.analysis.summary import EXIT_INFRA, EXIT_OK
 from orchestrator.cli.fleet import open_fleet
 from orchestrator.cli.options import (
     CaseOption,
@@ -65,7 +66,7 @@ def plan(
         print_json(_document(planned, missing))
     else:
         _print(planned, missing)
-    raise typer.Exit(3 if missing else 0)
+    raise typer.Exit(EXIT_INFRA if missing else EXIT_OK)
 
 
 def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:

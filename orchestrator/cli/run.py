@@ -112,5 +112,6 @@ def _start(
         missing=fleet.missing,
         asked=asked,
     )
-    with news.status("rendering shaders and computing references"):
-        return start_run(plan, inputs.loaded, request, lambda _done: None)
+    doing = "rendering shaders and computing references"
+    with news.status(doing) as status:
+        return start_run(plan, inputs.loaded, request, lambda done: status.update(f"{doing}: {done} cases"))

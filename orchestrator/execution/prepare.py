@@ -134,7 +134,7 @@ def prepare_all(
     cases: Mapping[str, Case],
     on_done: Callable[[int], None],
 ) -> dict[str, Prepared | Degenerate]:
-    """Prepare in the order of ``data_key``s first seen; ``on_done`` gets the count so far."""
+    """Prepare, cases of one ``data_key`` one after another; ``on_done`` gets the count so far."""
     found: dict[str, Prepared | Degenerate] = {}
     order = sorted(cases.items(), key=lambda item: kernels[item[1].kernel].kernel.data_key(item[1]))
     for number, (case_id, case) in enumerate(order, start=1):

@@ -10,9 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from orchestrator.domain.errors import BrokerUnavailable, NotInstalled
+from orchestrator.execution.child import dies_with_us
 from orchestrator.storage.redis_client import connect
 
 START_TIMEOUT_S = 10.0
+POLL_S = 0.02
 
 
 def redis_server_program() -> str:
@@ -51,10 +53,10 @@ def private_redis() -> Generator[str]:
             "--dir",
             folder,
         ]
-        if setpriv := shutil.which("setpriv"):
-            command = [setpriv, "--pdeathsig", "TERM", *command]
         with log.open("wb") as output:
-            server = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+            server = subprocess.Popen(
+                dies_with_us(command), stdout=output, stderr=output, stdin=subprocess.DEVNULL
+            )
         try:
             _wait_until_up(server, socket, log)
             yield f"redis+socket://{socket}"
@@ -74,5 +76,5 @@ def _wait_until_up(server: "subprocess.Popen[bytes]", socket: Path, log: Path) -
         with suppress(BrokerUnavailable):
             connect(f"redis+socket://{socket}").close()
             return
-        time.sleep(0.02)
+        time.sleep(POLL_S)  # the server cannot call us; the deadline above bounds the wait
     raise BrokerUnavailable(f"redis-server did not start: {log.read_text(errors='replace')[-400:]}")

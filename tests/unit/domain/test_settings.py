@@ -22,7 +22,7 @@ def test_a_relative_blob_folder_is_made_absolute(tmp_path: Path, monkeypatch: py
     assert Settings().blob_store() == (tmp_path / "shared" / "blobs").as_uri()
 
 
-@pytest.mark.parametrize("url", ["s3://farm/blobs", "memory://blobs", "file:///srv/blobs"])
+@pytest.mark.parametrize("url", ["s3://bucket/blobs", "memory://blobs", "file:///srv/blobs"])
 def test_a_url_stays_as_it_is(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEFARM_BLOBS", url)
     assert Settings().blob_store() == url
