@@ -8,7 +8,7 @@ import structlog
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, trials_key
-from orchestrator.domain.trial import Trial
+from orchestrator.domain.trial import Trial, trial_key
 from orchestrator.domain.wire import to_json
 from orchestrator.storage.redis_client import RedisClient
 
@@ -44,7 +44,9 @@ class ResultSink:
     def not_done(self, device_id: str, cases: Iterable[CaseJob]) -> list[CaseJob]:
         """Cases of a (possibly repeated) batch whose result is not in yet."""
         return [
-            c for c in cases if not self._client.hexists(self._trials, f"{device_id}/{c.case_id}/{c.attempt}")
+            c
+            for c in cases
+            if not self._client.hexists(self._trials, trial_key(device_id, c.case_id, c.attempt))
         ]
 
     def insert(self, trial: Trial) -> bool:

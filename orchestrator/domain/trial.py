@@ -121,5 +121,9 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """(device, case, attempt): inserted once a run."""
-        return f"{self.device_id}/{self.case_id}/{self.attempt}"
+        return trial_key(self.device_id, self.case_id, self.attempt)
+
+
+def trial_key(device_id: str, case_id: str, attempt: int) -> str:
+    """By which a result is asked for, inserted once a run, and struck off: one spelling for all three."""
+    return f"{device_id}/{case_id}/{attempt}"

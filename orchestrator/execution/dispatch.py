@@ -15,7 +15,7 @@ from typing import Protocol
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import Lane
-from orchestrator.domain.trial import Trial
+from orchestrator.domain.trial import Trial, trial_key
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.run_folder import RunFolder
 
@@ -239,4 +239,4 @@ class Dispatcher:
 
     @staticmethod
     def _key(device_id: str, job: CaseJob) -> str:
-        return f"{device_id}/{job.case_id}/{job.attempt}"
+        return trial_key(device_id, job.case_id, job.attempt)
