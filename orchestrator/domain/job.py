@@ -23,10 +23,14 @@ class BufferJob:
 @dataclass(frozen=True, slots=True)
 class PassJob:
     shader: str
-    """Blob of the rendered GLSL."""
+    """Blob of the shader: GLSL ES text, or SPIR-V for Vulkan."""
     grid: tuple[int, int, int]
     shared_bytes: int
     buffers: tuple[str, ...]
+    constants: tuple[int, ...] = ()
+    """Vulkan: values of specialisation constants 0, 1, …"""
+    subgroup: int = 0
+    """Vulkan: the subgroup size that the pass must run with; 0: any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class CheckJob:
     rtol: Number
     nmse: Number
     keep: Literal["always", "failed"] = "failed"
+    shape: tuple[int, ...] = ()
+    """Of the output, to box what differs between replays; empty: one dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +61,28 @@ class CaseJob:
     warmup: int = 1
     repeats: int = 10
     replays: int = 1
+    idle_replays: int = 0
+    """Further replays, each after ``idle_ms`` of rest: a GPU that has clocked down may fail otherwise."""
+    idle_ms: int = 0
+    kept: tuple[str, ...] = ()
+    """Unchecked outputs whose bytes the host wants."""
     estimate_ms: int = 0
     """Planned time on its device; sizes batches."""
 
     def blobs(self) -> set[str]:
         found = {p.shader for p in self.passes} | {c.reference for c in self.checks}
         return found | {b.blob for b in self.buffers if b.blob is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryJob:
+    """A tiny case with a known answer and an expected latency."""
+
+    job: CaseJob
+    factor: Number
+    """The latency may be so many times above or below the expected one."""
+    expected_ns: int = 0
+    """From the device's last run with this driver; 0: the worker's first canary sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +93,5 @@ class Batch:
     blob_store: str
     """fsspec URL of the blob store, as the worker reaches it."""
     cases: list[CaseJob] = field(default_factory=list[CaseJob])
+    canaries: list[CanaryJob] = field(default_factory=list[CanaryJob])
+    """At most one an API: runs before and after that API's cases, or their results do not count."""

@@ -53,6 +53,16 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Subgroups:
+    """What a shader's tile geometry takes for granted about subgroups (field case G1-07)."""
+
+    size: int
+    """Invocations in a subgroup: the device must run the pass with exactly so many."""
+    count: int
+    """Subgroups in a workgroup, as the tiling needs them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pass:
     """One dispatch. Buffers are bound in order from binding 0."""
 
@@ -65,6 +75,11 @@ class Pass:
     buffers: tuple[str, ...]
     context: Mapping[str, object] = field(default_factory=dict[str, object])
     """What the template sees, beside ``workgroup``, ``case`` axes and workload parameters."""
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Shape constants by name, 32-bit. ``{{ constants }}`` in the template declares them: literals on GLES,
+    specialisation constants 0, 1, … on Vulkan, where one module then serves every shape."""
+    subgroups: Subgroups | None = None
+    """None: right with any subgroup size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +105,8 @@ class Cost:
 class Kernel(ABC):
     """One family of shader variants of one op."""
 
+    role: Literal["op", "probe", "canary"] = "op"
+    """``probe`` measures the device, once a run; ``canary`` vouches for it before and after each batch."""
     name: str
     op: str
     params: tuple[Axis, ...]
@@ -110,6 +127,11 @@ class Kernel(ABC):
         """Device features that the rendered shader needs (names of the profile's features)."""
         del case
         return frozenset()
+
+    def kept(self, case: Case) -> tuple[str, ...]:
+        """``out`` buffers without a reference whose bytes the host wants: what a probe found out."""
+        del case
+        return ()
 
     @abstractmethod
     def buffers(self, case: Case) -> tuple[Buffer, ...]: ...

@@ -7,6 +7,7 @@ from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.kernel import Cost, Tolerance
+from orchestrator.domain.precision import Precision
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 
@@ -60,6 +61,7 @@ class CaseInfo:
     shared_bytes: int
     """Largest of its passes."""
     dispatches: int
+    role: Literal["op", "probe", "canary"] = "op"
     output_shape: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     """Shape of each checked output, to name the worst element's coordinates."""
 
@@ -105,6 +107,8 @@ class RunResults:
     pruned: list[Pruned] = field(default_factory=list[Pruned])
     excluded: list[Excluded] = field(default_factory=list[Excluded])
     missing: list[Missing] = field(default_factory=list[Missing])
+    precision: list[Precision] = field(default_factory=list[Precision])
+    """What each device really delivers, from ``precision_probe``."""
     expectations: list[Expectation] = field(default_factory=list[Expectation])
     previous_run: str = ""
     """Run id that ``changes`` were computed against, or empty."""

@@ -23,6 +23,8 @@ class Difference:
     count: int
     first: int
     last: int
+    box: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Smallest and largest coordinate in each dimension of the output's shape; empty without a shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Numerics:
     ref_absmax: Number
     unwritten_first: int | None = None
     differs: Difference | None = None
+    idle_hashes: dict[str, int] = field(default_factory=dict[str, int])
+    """Of ``hashes``, the replays that came after a rest: rates are told per power state, never pooled."""
     first_bad: Element | None = None
     worst: Element | None = None
     keep_error: str = ""
@@ -95,6 +99,16 @@ class Sensors:
 
 
 @dataclass(frozen=True, slots=True)
+class Canary:
+    """Median latencies of the canary around the batch of a trial, in ns."""
+
+    before_ns: int
+    after_ns: int
+    expected_ns: int
+    factor: Number
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     run_id: str
     device_id: str
@@ -114,10 +128,12 @@ class Trial:
     timing: Timing | None = None
     sensors: Sensors | None = None
     outputs: list[Numerics] = field(default_factory=list[Numerics])
+    canary: Canary | None = None
+    """None: no canary was asked for, or the batch never got that far."""
     recheck: Literal["", "agreed", "disagreed"] = ""
     """The host pulled the tensor and compared it again."""
     tensors: dict[str, str] = field(default_factory=dict[str, str])
-    """Output buffer → blob of the pulled tensor."""
+    """Output buffer → blob of the pulled tensor (failures, samples, and what a probe keeps)."""
 
     @property
     def key(self) -> str:

@@ -1,4 +1,4 @@
-/* What the runner needs of a GPU API. GLES implements it (gles_*.c); Vulkan is to be the next.
+/* What the runner needs of a GPU API. GLES (gles_*.c) and Vulkan (vk_*.c) implement it.
  * Tests link a fake instead. Everything behind it runs in the child process and may crash or hang
  * there. */
 #ifndef TILEFARM_BACKEND_H
@@ -37,7 +37,23 @@ struct device {
 };
 
 struct program {
-    uint32_t group[3]; /* workgroup size, as the driver reports it after linking */
+    uint32_t group[3]; /* workgroup size: as the driver reports it after linking, or from SPIR-V */
+};
+
+/* One shader to compile. Constants and subgroup size are Vulkan's; GLES refuses them. */
+struct shader {
+    const void *source; /* GLSL ES text, or SPIR-V */
+    size_t size;
+    const uint32_t *constants; /* values of specialisation constants 0, 1, ... */
+    size_t constant_count;
+    size_t binding_count;
+    uint32_t subgroup; /* required subgroup size; 0: any */
+};
+
+/* Which GPU, and what to switch on when it is opened. */
+struct opening {
+    const char *adapter; /* NULL or "": the first one */
+    const char *enable;  /* names of proven features, separated by commas; NULL or "": none */
 };
 
 struct gpu_buffer {
@@ -78,11 +94,15 @@ struct elapsed {
 /* Functions that can fail fill *failure and give NULL or false. */
 struct backend {
     const char *api;
-    struct device *(*open)(struct failure *failure);
+    /* Calls back once for each GPU of this API, in the loader's order; a backend without a choice
+     * names "". False if the API cannot be loaded at all. */
+    bool (*adapters)(void (*each)(void *arg, const char *adapter), void *arg,
+                     struct failure *failure);
+    struct device *(*open)(const struct opening *opening, struct failure *failure);
     void (*close)(struct device *device);
 
-    struct program *(*compile)(struct device *device, const void *source, size_t size,
-                               struct log *log, struct failure *failure);
+    struct program *(*compile)(struct device *device, const struct shader *shader, struct log *log,
+                               struct failure *failure);
     void (*program_free)(struct device *device, struct program *program);
 
     struct gpu_buffer *(*buffer_new)(struct device *device, size_t size, struct failure *failure);
@@ -112,7 +132,8 @@ struct backend {
 const struct backend *backend_find(const char *api);
 
 /* Opens a device with limits lowered after `impose` (TILEFARM_IMPOSE or NULL). */
-struct device *device_open(const char *api, const char *impose, struct failure *failure);
+struct device *device_open(const char *api, const struct opening *opening, const char *impose,
+                           struct failure *failure);
 
 /* Fills *failure. Always false, so that callers can return it. */
 bool __attribute__((format(printf, 3, 4)))
