@@ -15,8 +15,9 @@ enum fault {
     FAULT_COMPILE, /* the shader was refused; the log tells why */
     FAULT_LINK,
     FAULT_MEMORY,
-    FAULT_LOST,  /* the context is gone: this child is of no more use */
-    FAULT_DRIVER /* a call failed that should not have */
+    FAULT_LOST,       /* the context is gone: this child is of no more use */
+    FAULT_DRIVER,     /* a call failed that should not have */
+    FAULT_UNSUPPORTED /* more was asked for than this driver offers; nothing is wrong with either */
 };
 
 struct failure {

@@ -209,7 +209,21 @@ static void open_timer(struct gles_device *d) {
     }
 }
 
-struct device *gles_open(struct failure *failure) {
+/* EGL names no GPUs: which one answers is decided by the order in open_any. */
+static bool asks_for_default(const struct opening *opening, struct failure *failure) {
+    if (opening->adapter != NULL && *opening->adapter != '\0') {
+        return fail(failure, FAULT_DRIVER, "GLES has no choice of adapters, \"%.100s\" asked for",
+                    opening->adapter);
+    }
+    return opening->enable == NULL || *opening->enable == '\0' ||
+           fail(failure, FAULT_DRIVER, "GLES has no features to enable, \"%.100s\" asked for",
+                opening->enable);
+}
+
+struct device *gles_open(const struct opening *opening, struct failure *failure) {
+    if (!asks_for_default(opening, failure)) {
+        return NULL;
+    }
     struct gles_device *d = calloc(1, sizeof *d);
     if (d == NULL) {
         (void)fail(failure, FAULT_MEMORY, "out of memory");

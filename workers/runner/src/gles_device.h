@@ -33,12 +33,12 @@ bool gles_check(const struct gles_device *d, const char *call, struct failure *f
 bool gles_has_extension(const struct gles_device *d, const char *name);
 
 /* gles_context.c */
-struct device *gles_open(struct failure *failure);
+struct device *gles_open(const struct opening *opening, struct failure *failure);
 void gles_close(struct device *device);
 
 /* gles_program.c */
-struct program *gles_compile(struct device *device, const void *source, size_t size,
-                             struct log *log, struct failure *failure);
+struct program *gles_compile(struct device *device, const struct shader *source, struct log *log,
+                             struct failure *failure);
 void gles_program_free(struct device *device, struct program *program);
 
 /* gles_buffer.c */

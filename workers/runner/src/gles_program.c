@@ -1,4 +1,5 @@
 /* Compute shaders of the GLES backend: compile, link, and the driver's log where it refuses. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "gles_device.h"
@@ -70,16 +71,29 @@ static bool read_group(struct gles_device *d, struct gles_program *program,
     return gles_check(d, "compile and link", failure);
 }
 
-struct program *gles_compile(struct device *device, const void *source, size_t size,
-                             struct log *log, struct failure *failure) {
+/* GLES has neither, so a job that asks for them is wrong. */
+static bool asks_for_less(const struct shader *source, struct failure *failure) {
+    if (source->constant_count > 0) {
+        return fail(failure, FAULT_DRIVER, "GLES has no specialisation constants");
+    }
+    return source->subgroup == 0 ||
+           fail(failure, FAULT_UNSUPPORTED, "GLES has no subgroups, %" PRIu32 " asked for",
+                source->subgroup);
+}
+
+struct program *gles_compile(struct device *device, const struct shader *source, struct log *log,
+                             struct failure *failure) {
     struct gles_device *d = gles_of(device);
+    if (!asks_for_less(source, failure)) {
+        return NULL;
+    }
     struct gles_program *program = calloc(1, sizeof *program);
-    if (program == NULL || size > SOURCE_MAX) {
-        (void)fail(failure, FAULT_MEMORY, "shader of %zu bytes: out of memory", size);
+    if (program == NULL || source->size > SOURCE_MAX) {
+        (void)fail(failure, FAULT_MEMORY, "shader of %zu bytes: out of memory", source->size);
         free(program);
         return NULL;
     }
-    GLuint shader = compile_shader(d, source, size, log, failure);
+    GLuint shader = compile_shader(d, source->source, source->size, log, failure);
     if (shader == 0) {
         free(program);
         return NULL;

@@ -63,9 +63,10 @@ static void run_pack_half(struct device *d, struct program *program, struct gpu_
 static struct features find_features(struct device *d) {
     struct features features = {.pack_half = false};
     const char *source = d->backend->pack_half_source;
+    const struct shader shader = {.source = source, .size = strlen(source), .binding_count = 2};
     struct log log = {.text = NULL};
     struct failure failure;
-    struct program *program = d->backend->compile(d, source, strlen(source), &log, &failure);
+    struct program *program = d->backend->compile(d, &shader, &log, &failure);
     free(log.text);
     if (program == NULL) {
         return features;
@@ -137,10 +138,11 @@ static void put_profile(struct device *d, struct json *j) {
 
 int probe_child(int fd, size_t first, void *arg) {
     const struct probe *probe = arg;
+    const struct opening opening = {.adapter = NULL};
     struct failure failure = {.kind = FAULT_NONE};
     struct json j = {0};
     (void)first;
-    struct device *d = device_open(probe->api, probe->impose, &failure);
+    struct device *d = device_open(probe->api, &opening, probe->impose, &failure);
     if (d == NULL) {
         (void)fprintf(stderr, "tilefarm-runner: %s\n", failure.reason);
         return CHILD_NO_DEVICE;
