@@ -4,10 +4,10 @@
 
 #include "case_run.h"
 
-/* True if an earlier pass uses the same shader; gives its program. */
+/* True if an earlier pass uses the same program; gives it. */
 static bool seen_before(const struct case_run *run, size_t pass, struct program **program) {
     for (size_t i = 0; i < pass; i++) {
-        if (strcmp(run->spec->passes[i].shader, run->spec->passes[pass].shader) == 0) {
+        if (session_same_program(&run->spec->passes[i], &run->spec->passes[pass])) {
             *program = run->dispatches[i].program;
             return true;
         }
@@ -15,17 +15,18 @@ static bool seen_before(const struct case_run *run, size_t pass, struct program 
     return false;
 }
 
-static bool compile_new(struct case_run *run, const char *shader, struct program **program) {
+static bool compile_new(struct case_run *run, const struct job_pass *pass,
+                        struct program **program) {
     struct session *s = run->session;
     struct blob source;
     session_stage(s, STAGE_BUFFERS);
-    if (!blobs_get(&s->blobs, shader, &source, run->failure.reason)) {
+    if (!blobs_get(&s->blobs, pass->shader, &source, run->failure.reason)) {
         run->failure.kind = FAULT_DRIVER;
         return case_fail(run);
     }
     session_stage(s, STAGE_COMPILE);
     size_t known = s->program_count;
-    const struct compiled *c = session_program(s, shader, &source, &run->log, &run->failure);
+    const struct compiled *c = session_program(s, pass, &source, &run->log, &run->failure);
     if (c == NULL) {
         if (run->failure.kind == FAULT_LINK) {
             session_stage(s, STAGE_LINK);
@@ -54,7 +55,7 @@ bool case_compile(struct case_run *run) {
         struct dispatch *d = &run->dispatches[i];
         memcpy(d->grid, run->spec->passes[i].grid, sizeof d->grid);
         if (!seen_before(run, i, &d->program) &&
-            !compile_new(run, run->spec->passes[i].shader, &d->program)) {
+            !compile_new(run, &run->spec->passes[i], &d->program)) {
             return false;
         }
     }

@@ -13,13 +13,14 @@ bool fail(struct failure *failure, enum fault kind, const char *format, ...) {
     return false;
 }
 
-struct device *device_open(const char *api, const char *impose, struct failure *failure) {
+struct device *device_open(const char *api, const struct opening *opening, const char *impose,
+                           struct failure *failure) {
     const struct backend *backend = backend_find(api);
     if (backend == NULL) {
         (void)fail(failure, FAULT_DRIVER, "this runner has no backend for api %s", api);
         return NULL;
     }
-    struct device *device = backend->open(failure);
+    struct device *device = backend->open(opening, failure);
     if (device == NULL) {
         return NULL;
     }

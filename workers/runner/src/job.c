@@ -14,6 +14,7 @@ void job_free(struct job *job) {
         struct job_case *c = &job->cases[i];
         for (size_t p = 0; p < c->pass_count; p++) {
             free(c->passes[p].bindings);
+            free(c->passes[p].constants);
         }
         free(c->passes);
         free(c->buffers);
@@ -21,6 +22,7 @@ void job_free(struct job *job) {
     free(job->cases);
     free(job->dir);
     free(job->blobs);
+    free(job->enable);
     free(job);
 }
 

@@ -11,6 +11,8 @@
 #define JOB_LINE_MAX 4096
 #define JOB_FILE_MAX (64u << 20)
 #define JOB_BINDINGS_MAX 64
+#define JOB_CONSTANTS_MAX 64
+#define JOB_DIMENSIONS_MAX 8
 
 enum buffer_role { ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_SCRATCH };
 enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_U32 };
@@ -26,6 +28,8 @@ struct job_buffer {
     char reference[JOB_HASH_SIZE];
     double atol, rtol, nmse;
     enum keep keep;
+    size_t dimension_count; /* 0: no shape was given */
+    uint64_t dimensions[JOB_DIMENSIONS_MAX];
 };
 
 struct job_pass {
@@ -34,12 +38,16 @@ struct job_pass {
     uint64_t shared_bytes;
     size_t binding_count;
     uint32_t *bindings; /* indices of buffers; the i-th is bound at binding i */
+    size_t constant_count;
+    uint32_t *constants; /* values of specialisation constants 0, 1, ... */
+    unsigned subgroup;   /* size that the pass must run with; 0: any */
 };
 
 struct job_case {
     char id[JOB_ID_SIZE];
     char api[JOB_ID_SIZE];
     unsigned deadline_ms, warmup, repeats, replays;
+    unsigned idle_replays, idle_ms; /* further replays, each after so long a rest */
     struct job_buffer *buffers;
     size_t buffer_count;
     struct job_pass *passes;
@@ -51,6 +59,9 @@ struct job {
     char *dir;   /* JOB_DIR */
     char *blobs; /* the blob folder, already joined with dir */
     unsigned heartbeat_ms;
+    char adapter_api[JOB_ID_SIZE]; /* of which API the adapter is one; "": none was named */
+    char adapter[JOB_ID_SIZE];
+    char *enable; /* features to switch on, separated by commas; NULL: none */
     struct job_case *cases;
     size_t case_count;
 };

@@ -36,16 +36,43 @@ bool session_device(struct session *s, const char *api, bool *opened, struct fai
     }
     session_stage(s, STAGE_CONTEXT);
     drop_device(s);
-    s->device = device_open(api, s->impose, failure);
+    /* A job may hold cases of several APIs; only one of them has adapters and features. */
+    bool chosen = strcmp(api, s->job->adapter_api) == 0;
+    const struct opening opening = {
+        .adapter = chosen ? s->job->adapter : NULL,
+        .enable = strcmp(api, "vulkan") == 0 ? s->job->enable : NULL,
+    };
+    s->device = device_open(api, &opening, s->impose, failure);
     *opened = s->device != NULL;
     return *opened;
 }
 
-const struct compiled *session_program(struct session *s, const char *shader,
+bool session_same_program(const struct job_pass *a, const struct job_pass *b) {
+    return strcmp(a->shader, b->shader) == 0 && a->subgroup == b->subgroup &&
+           a->binding_count == b->binding_count && a->constant_count == b->constant_count &&
+           (a->constant_count == 0 ||
+            memcmp(a->constants, b->constants, a->constant_count * sizeof *a->constants) == 0);
+}
+
+static struct program *compile(struct session *s, const struct job_pass *pass,
+                               const struct blob *source, struct log *log,
+                               struct failure *failure) {
+    const struct shader shader = {
+        .source = source->data,
+        .size = source->size,
+        .constants = pass->constants,
+        .constant_count = pass->constant_count,
+        .binding_count = pass->binding_count,
+        .subgroup = pass->subgroup,
+    };
+    return s->device->backend->compile(s->device, &shader, log, failure);
+}
+
+const struct compiled *session_program(struct session *s, const struct job_pass *pass,
                                        const struct blob *source, struct log *log,
                                        struct failure *failure) {
     for (size_t i = 0; i < s->program_count; i++) {
-        if (strcmp(s->programs[i].shader, shader) == 0) {
+        if (session_same_program(s->programs[i].pass, pass)) {
             return &s->programs[i];
         }
     }
@@ -56,14 +83,12 @@ const struct compiled *session_program(struct session *s, const char *shader,
     }
     s->programs = programs;
     int64_t start = clock_ns();
-    struct program *program =
-        s->device->backend->compile(s->device, source->data, source->size, log, failure);
+    struct program *program = compile(s, pass, source, log, failure);
     if (program == NULL) {
         return NULL;
     }
     struct compiled *c = &programs[s->program_count++];
-    *c = (struct compiled){.program = program, .compile_ns = clock_ns() - start};
-    memcpy(c->shader, shader, sizeof c->shader);
+    *c = (struct compiled){.pass = pass, .program = program, .compile_ns = clock_ns() - start};
     return c;
 }
 

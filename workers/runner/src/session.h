@@ -10,7 +10,7 @@
 #include "stage.h"
 
 struct compiled {
-    char shader[JOB_HASH_SIZE];
+    const struct job_pass *pass; /* shader, constants, subgroup size and bindings it was made for */
     struct program *program;
     int64_t compile_ns;
 };
@@ -31,9 +31,11 @@ void session_stage(struct session *s, enum stage stage);
 /* Opens the device of that API if it is not the one that is open. *opened: a driver record is due.
  */
 bool session_device(struct session *s, const char *api, bool *opened, struct failure *failure);
-/* Compiles a shader, or finds it among those of this session. The entry stays valid until
- * session_trim; the pointer only until the next call. */
-const struct compiled *session_program(struct session *s, const char *shader,
+/* True if one program serves both passes. */
+bool session_same_program(const struct job_pass *a, const struct job_pass *b);
+/* Compiles the shader of a pass, or finds it among those of this session. The entry stays valid
+ * until session_trim; the pointer only until the next call. */
+const struct compiled *session_program(struct session *s, const struct job_pass *pass,
                                        const struct blob *source, struct log *log,
                                        struct failure *failure);
 /* Between cases: forgets shaders and blobs beyond a bound. */

@@ -58,7 +58,15 @@ static void misfortune(const char *text, const char *where) {
 
 static const struct backend fake_backend;
 
-static struct device *fake_open(struct failure *failure) {
+static bool fake_adapters(void (*each)(void *arg, const char *adapter), void *arg,
+                          struct failure *failure) {
+    (void)failure;
+    each(arg, "");
+    return true;
+}
+
+static struct device *fake_open(const struct opening *opening, struct failure *failure) {
+    (void)opening;
     const char *how = getenv("FAKE_OPEN");
     char word[32];
     (void)snprintf(word, sizeof word, "%s=open", how == NULL ? "" : how);
@@ -100,16 +108,16 @@ static void hostile_log(struct log *log, size_t size) {
     log->truncated = size > LOG_MAX;
 }
 
-static struct program *fake_compile(struct device *d, const void *source, size_t size,
-                                    struct log *log, struct failure *failure) {
+static struct program *fake_compile(struct device *d, const struct shader *shader, struct log *log,
+                                    struct failure *failure) {
     struct fake_program *p = calloc(1, sizeof *p);
     (void)d;
-    if (p == NULL || size >= sizeof p->text) {
+    if (p == NULL || shader->size >= sizeof p->text) {
         (void)fail(failure, FAULT_MEMORY, "out of memory");
         free(p);
         return NULL;
     }
-    memcpy(p->text, source, size);
+    memcpy(p->text, shader->source, shader->size);
     misfortune(p->text, "compile");
     if (says(p->text, "bad=")) {
         enum fault kind = says(p->text, "bad=link") ? FAULT_LINK : FAULT_COMPILE;
@@ -268,6 +276,7 @@ static void fake_extensions(struct device *d, void (*each)(void *arg, const char
 
 static const struct backend fake_backend = {
     .api = "gles",
+    .adapters = fake_adapters,
     .open = fake_open,
     .close = fake_close,
     .compile = fake_compile,
