@@ -38,6 +38,21 @@ static bool on_heartbeat(struct parser *p) {
     return take_unsigned(p, 1, 3600000, &p->job->heartbeat_ms);
 }
 
+/* Of which API, so that a job of several never opens another API's GPU by that name. */
+static bool on_adapter(struct parser *p) {
+    return take_id(p, 1, p->job->adapter_api) && take_id(p, 2, p->job->adapter);
+}
+
+static bool is_feature(struct parser *p, const char *name) {
+    return word_is_id(name) ||
+           parser_bad(p, "enable: \"%.80s\" is not the name of a feature", name);
+}
+
+static bool on_enable(struct parser *p) {
+    p->job->enable = strdup(word(p, 1));
+    return p->job->enable == NULL ? parser_bad(p, "out of memory") : take_list(p, 1, is_feature);
+}
+
 static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -90,6 +105,8 @@ static const struct statement statements[] = {
     {"run", 2, 2, IN_HEADER, true, on_run, "run RUN_ID"},
     {"blobs", 2, 2, IN_HEADER, true, on_blobs, "blobs DIR"},
     {"heartbeat_ms", 2, 2, IN_HEADER, true, on_heartbeat, "heartbeat_ms N"},
+    {"adapter", 3, 3, IN_HEADER, true, on_adapter, "adapter API ADAPTER"},
+    {"enable", 2, 2, IN_HEADER, true, on_enable, "enable FEATURE[,FEATURE...]"},
     {"case", 2, 2, ANYWHERE, false, on_case, "case CASE_ID"},
     {"end", 2, 2, ANYWHERE, false, on_end, "end N"},
     {"api", 2, 2, IN_CASE, true, on_api, "api gles"},
@@ -97,9 +114,13 @@ static const struct statement statements[] = {
     {"warmup", 2, 2, IN_CASE, true, on_warmup, "warmup N"},
     {"repeats", 2, 2, IN_CASE, true, on_repeats, "repeats N"},
     {"replays", 2, 2, IN_CASE, true, on_replays, "replays N"},
+    {"idle_replays", 3, 3, IN_CASE, true, on_idle_replays, "idle_replays N IDLE_MS"},
     {"buffer", 5, 6, IN_CASE, false, on_buffer, "buffer NAME ROLE DTYPE COUNT [BLOB]"},
     {"pass", 7, 7, IN_CASE, false, on_pass, "pass SHADER_BLOB GX GY GZ SHARED_BYTES BUF[,BUF...]"},
+    {"constants", 2, 2, IN_CASE, false, on_constants, "constants V0[,V1...]"},
+    {"subgroup", 2, 2, IN_CASE, false, on_subgroup, "subgroup SIZE"},
     {"check", 6, 6, IN_CASE, false, on_check, "check BUFFER REF_BLOB ATOL RTOL NMSE"},
+    {"shape", 3, 3, IN_CASE, false, on_shape, "shape BUFFER D0[,D1...]"},
     {"keep", 3, 3, IN_CASE, false, on_keep, "keep BUFFER always|failed"},
     {"endcase", 1, 1, IN_CASE, false, on_endcase, "endcase"},
 };
@@ -118,6 +139,9 @@ static bool may_stand_here(struct parser *p, size_t index) {
     }
     if (s->place != IN_CASE && p->open != NULL) {
         return parser_bad(p, "%s: case %s has no endcase", s->name, p->open->id);
+    }
+    if (s->place == IN_HEADER && p->job->case_count > 0) {
+        return parser_bad(p, "%s: only before the first case", s->name);
     }
     if (s->place == ANYWHERE && (p->seen_header & HEADER_BITS) != HEADER_BITS) {
         return parser_bad(p, "%s: run, blobs and heartbeat_ms must come before", s->name);

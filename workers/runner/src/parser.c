@@ -75,3 +75,17 @@ bool take_choice(struct parser *p, size_t i, const char *const *choices, int *ch
     }
     return parser_bad(p, "%s: \"%.80s\" is unknown (known: %s)", word(p, 0), word(p, i), known);
 }
+
+bool take_list(struct parser *p, size_t i, bool (*each)(struct parser *p, const char *item)) {
+    for (char *item = p->words.word[i]; item != NULL;) {
+        char *comma = strchr(item, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        if (!each(p, item)) {
+            return false;
+        }
+        item = comma == NULL ? NULL : comma + 1;
+    }
+    return true;
+}

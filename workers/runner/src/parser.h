@@ -7,7 +7,8 @@
 
 struct parser {
     struct job *job;
-    struct job_case *open; /* the case between "case" and "endcase", or NULL */
+    struct job_case *open;     /* the case between "case" and "endcase", or NULL */
+    struct job_buffer *shaped; /* whose shape is being read */
     size_t line;
     unsigned seen_header, seen_case; /* statements already given, by bit */
     bool ended;
@@ -27,6 +28,10 @@ bool take_id(struct parser *p, size_t i, char id[JOB_ID_SIZE]);
 bool take_hash(struct parser *p, size_t i, char hash[JOB_HASH_SIZE]);
 bool take_choice(struct parser *p, size_t i, const char *const *choices, int *chosen);
 
+/* Splits word i at its commas and hands each piece to `each`, which gives false after parser_bad.
+ */
+bool take_list(struct parser *p, size_t i, bool (*each)(struct parser *p, const char *item));
+
 /* Makes room for one more element of an array that grows by doubling; NULL when memory is short. */
 void *parser_grow(void *items, size_t count, size_t item_size);
 
@@ -37,10 +42,15 @@ bool on_deadline(struct parser *p);
 bool on_warmup(struct parser *p);
 bool on_repeats(struct parser *p);
 bool on_replays(struct parser *p);
+bool on_idle_replays(struct parser *p);
 bool on_buffer(struct parser *p);
-bool on_pass(struct parser *p);
-bool on_check(struct parser *p);
-bool on_keep(struct parser *p);
 bool on_endcase(struct parser *p);
+/* Of passes and outputs (job_pass.c). */
+bool on_pass(struct parser *p);
+bool on_constants(struct parser *p);
+bool on_subgroup(struct parser *p);
+bool on_check(struct parser *p);
+bool on_shape(struct parser *p);
+bool on_keep(struct parser *p);
 
 #endif
