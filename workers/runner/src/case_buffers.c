@@ -194,7 +194,7 @@ static bool read_output(struct case_run *run, struct case_buffer *b) {
     }
     b->damaged = b->damaged || !is_intact(data, b->front) ||
                  !is_intact(data + b->front + b->bytes, GUARD_BYTES);
-    bool noted = output_note(b, data + b->front);
+    bool noted = output_note(b, data + b->front, run->rested);
     if (!d->backend->unmap(d, b->gpu, &run->failure)) {
         return case_fail(run);
     }

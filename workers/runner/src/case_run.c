@@ -1,7 +1,9 @@
 /* The way of one case through its stages; see case_run.h. */
 #include "case_run.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 bool case_fail(struct case_run *run) {
     switch (run->failure.kind) {
@@ -9,8 +11,11 @@ bool case_fail(struct case_run *run) {
     case FAULT_LINK:
         run->status = CASE_COMPILE_FAILED;
         break;
-    case FAULT_LOST: /* it is this kernel that took the context down */
+    case FAULT_LOST: /* it is this kernel that took the context down (but see case_execute) */
         run->status = CASE_CRASHED;
+        break;
+    case FAULT_UNSUPPORTED:
+        run->status = CASE_UNSUPPORTED;
         break;
     default:
         run->status = CASE_ERROR;
@@ -56,13 +61,30 @@ static bool timed_part(struct case_run *run) {
     return !runs || (case_time(run) && (has_inout(run->spec) || case_read_outputs(run)));
 }
 
+static void rest(struct case_run *run) {
+    unsigned ms = run->spec->idle_ms;
+    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    session_stage(run->session, STAGE_REST);
+    while (nanosleep(&nap, &nap) != 0 && errno == EINTR) {
+    }
+}
+
+/* A GPU that has clocked down may fail where a busy one does not (executorch#21939). */
 static bool replay(struct case_run *run) {
+    struct elapsed elapsed;
     for (unsigned i = 1; i < run->spec->replays; i++) {
-        struct elapsed elapsed;
         if (!verified_sequence(run, &elapsed)) {
             return false;
         }
     }
+    run->rested = true;
+    for (unsigned i = 0; i < run->spec->idle_replays; i++) {
+        rest(run);
+        if (!verified_sequence(run, &elapsed)) {
+            return false;
+        }
+    }
+    run->rested = false;
     return case_check_guards(run);
 }
 
@@ -82,16 +104,25 @@ static bool verify(struct case_run *run) {
         if (b->spec->checked && !compare(&comparison, &b->output->metrics)) {
             return case_no_memory(run);
         }
+        if (b->output != NULL && !b->spec->checked) {
+            count_unwritten(&comparison, &b->output->metrics);
+        }
     }
     return true;
+}
+
+static bool output_failed(const struct case_buffer *b) {
+    const struct output *o = b->output;
+    bool wrong =
+        b->spec->checked ? !metrics_pass(&o->metrics, b->spec->nmse) : o->metrics.unwritten > 0;
+    return wrong || o->hash_count > 1;
 }
 
 static bool failed(const struct case_run *run) {
     bool any = false;
     for (size_t i = 0; i < run->spec->buffer_count; i++) {
         const struct case_buffer *b = &run->buffers[i];
-        bool wrong = b->spec->checked && !metrics_pass(&b->output->metrics, b->spec->nmse);
-        any = any || wrong || b->damaged || (b->output != NULL && b->output->hash_count > 1);
+        any = any || b->damaged || (b->output != NULL && output_failed(b));
     }
     return any;
 }
@@ -119,11 +150,16 @@ static bool go(struct case_run *run) {
     return true;
 }
 
-bool case_execute(struct session *session, const struct job_case *c, size_t index,
-                  struct json *record) {
+enum case_fate case_execute(struct session *session, const struct job_case *c, size_t index,
+                            bool fresh, struct json *record) {
     struct case_run run = {.session = session, .spec = c, .throttled = -1};
     (void)go(&run);
-    case_record(&run, index, record);
+    bool lost = run.failure.kind == FAULT_LOST;
+    /* Lost before this case gave the GPU anything to do: an earlier one took it down. */
+    bool again = lost && !run.dispatched && !fresh;
+    if (!again) {
+        case_record(&run, index, record);
+    }
     case_free_buffers(&run);
     free(run.dispatches);
     free(run.compile_ns);
@@ -132,5 +168,5 @@ bool case_execute(struct session *session, const struct job_case *c, size_t inde
     free(run.gpu_hz);
     free(run.temp_mc);
     free(run.log.text);
-    return run.status == CASE_CRASHED;
+    return again ? CASE_AGAIN : lost ? CASE_LOST : CASE_CLOSED;
 }

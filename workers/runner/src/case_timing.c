@@ -7,6 +7,7 @@ bool case_run_once(struct case_run *run, unsigned times, bool timer, struct elap
     struct device *d = run->session->device;
     const struct sequence sequence = {.dispatches = run->dispatches,
                                       .count = run->spec->pass_count};
+    run->dispatched = true;
     return d->backend->run(d, &sequence, times, timer, elapsed, &run->failure) || case_fail(run);
 }
 

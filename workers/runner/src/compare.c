@@ -105,13 +105,18 @@ static void add_finite(struct metrics *m, struct sums *s, double got, double ref
     }
 }
 
-static void scan(const struct comparison *c, struct metrics *m, struct sums *s) {
-    for (size_t i = 0; i < c->count; i++) {
-        double got = got_at(c, i), reference = c->reference[i];
-        if (c->prefilled && is_unwritten(c, i)) {
+void count_unwritten(const struct comparison *c, struct metrics *m) {
+    for (size_t i = 0; c->prefilled && i < c->count; i++) {
+        if (is_unwritten(c, i)) {
             m->unwritten_first = m->unwritten == 0 ? i : m->unwritten_first;
             m->unwritten++;
         }
+    }
+}
+
+static void scan(const struct comparison *c, struct metrics *m, struct sums *s) {
+    for (size_t i = 0; i < c->count; i++) {
+        double got = got_at(c, i), reference = c->reference[i];
         m->nan += isnan(got) ? 1 : 0;
         m->inf += isinf(got) ? 1 : 0;
         m->nonfinite_mismatch += !isfinite(got) != !isfinite(reference) ? 1 : 0;
@@ -166,6 +171,7 @@ bool compare(const struct comparison *c, struct metrics *m) {
     if (errors == NULL) {
         return false;
     }
+    count_unwritten(c, m);
     scan(c, m, &sums);
     summarise(m, &sums);
     size_t used = collect(c, ERROR_ABSOLUTE, errors);

@@ -46,6 +46,9 @@ struct metrics {
 /* False when memory is short. */
 bool compare(const struct comparison *c, struct metrics *m);
 
+/* Only `unwritten` and `unwritten_first`: for outputs without a reference. */
+void count_unwritten(const struct comparison *c, struct metrics *m);
+
 /* Passes: no failing or unwritten element and NMSE within its bound. */
 bool metrics_pass(const struct metrics *m, double nmse_bound);
 

@@ -38,7 +38,7 @@ static int no_device(const struct session *s, size_t index, const struct failure
     return emit_start(s, index) && emit(s, &j) ? CHILD_NO_DEVICE : CHILD_BROKEN;
 }
 
-static int run_case(struct session *s, size_t index) {
+static int run_case(struct session *s, size_t index, bool fresh) {
     const struct job_case *c = &s->job->cases[index];
     struct failure failure = {.kind = FAULT_NONE};
     bool opened = false;
@@ -49,12 +49,15 @@ static int run_case(struct session *s, size_t index) {
         return CHILD_BROKEN;
     }
     struct json record = {0};
-    bool lost = case_execute(s, c, index, &record);
+    enum case_fate fate = case_execute(s, c, index, fresh, &record);
+    if (fate == CASE_AGAIN) {
+        return CHILD_AGAIN;
+    }
     if (!emit(s, &record)) {
         return CHILD_BROKEN;
     }
     session_trim(s);
-    return lost ? CHILD_RENEW : CHILD_DONE;
+    return fate == CASE_LOST ? CHILD_RENEW : CHILD_DONE;
 }
 
 int execute_batch(int fd, size_t first, void *arg) {
@@ -69,7 +72,7 @@ int execute_batch(int fd, size_t first, void *arg) {
     sensors_open(&s.sensors, e->sysfs_root);
     int code = CHILD_DONE;
     for (size_t i = first; code == CHILD_DONE && i < e->job->case_count; i++) {
-        code = run_case(&s, i);
+        code = run_case(&s, i, i == first);
     }
     session_close(&s);
     return code;

@@ -7,20 +7,24 @@
 
 #include "case_run.h"
 
-static void count_hash(struct output *o, const char *hash) {
-    for (size_t i = 0; i < o->hash_count; i++) {
-        if (strcmp(o->hashes[i].hash, hash) == 0) {
-            o->hashes[i].count++;
-            return;
-        }
+static void count_one(struct hash_count *h, bool idle) {
+    h->count++;
+    h->idle += idle ? 1 : 0;
+}
+
+/* Each execution is counted once, and no hash is credited with another's: beyond HASHES_MAX
+ * results they share an entry of their own. */
+static void count_hash(struct output *o, const char *hash, bool idle) {
+    size_t i = 0;
+    while (i < o->hash_count && i < HASHES_MAX && strcmp(o->hashes[i].hash, hash) != 0) {
+        i++;
     }
-    if (o->hash_count == HASHES_MAX) {
-        o->hashes[HASHES_MAX - 1].count++; /* lost count of what is nondeterministic anyway */
-        return;
+    if (i == o->hash_count) {
+        (void)snprintf(o->hashes[i].hash, sizeof o->hashes[i].hash, "%s",
+                       i == HASHES_MAX ? "others" : hash);
+        o->hash_count++;
     }
-    struct hash_count *fresh = &o->hashes[o->hash_count++];
-    memcpy(fresh->hash, hash, sizeof fresh->hash);
-    fresh->count = 1;
+    count_one(&o->hashes[i], idle);
 }
 
 static bool mark_differences(struct case_buffer *b, const uint8_t *data) {
@@ -41,15 +45,15 @@ static bool mark_differences(struct case_buffer *b, const uint8_t *data) {
     return true;
 }
 
-bool output_note(struct case_buffer *b, const uint8_t *data) {
+bool output_note(struct case_buffer *b, const uint8_t *data, bool idle) {
     struct output *o = b->output;
     char hash[SHA256_HEX_SIZE];
     if (o->first != NULL && memcmp(o->first, data, b->value_bytes) == 0) {
-        o->hashes[0].count++; /* the usual case, without hashing again */
+        count_one(&o->hashes[0], idle); /* the usual case, without hashing again */
         return true;
     }
     sha256_of(data, b->value_bytes, hash);
-    count_hash(o, hash);
+    count_hash(o, hash, idle);
     if (o->first != NULL) {
         return mark_differences(b, data);
     }
@@ -59,6 +63,29 @@ bool output_note(struct case_buffer *b, const uint8_t *data) {
     }
     memcpy(o->first, data, b->value_bytes);
     return true;
+}
+
+/* Takes one differing element into the box. */
+static void widen(struct difference *d, const struct job_buffer *spec, uint64_t index) {
+    for (size_t k = spec->dimension_count; k-- > 0; index /= spec->dimensions[k]) {
+        uint64_t at = index % spec->dimensions[k];
+        d->low[k] = d->count == 0 || at < d->low[k] ? at : d->low[k];
+        d->high[k] = d->count == 0 || at > d->high[k] ? at : d->high[k];
+    }
+}
+
+struct difference output_difference(const struct case_buffer *b) {
+    const uint8_t *bits = b->output->differs;
+    struct difference d = {.count = 0};
+    for (uint64_t i = 0; bits != NULL && i < b->spec->count; i++) {
+        if (((unsigned)bits[i / 8] >> (i % 8) & 1u) != 0) {
+            widen(&d, b->spec, i);
+            d.first = d.count == 0 ? i : d.first;
+            d.last = i;
+            d.count++;
+        }
+    }
+    return d;
 }
 
 static bool write_file(const char *path, const struct case_buffer *b) {

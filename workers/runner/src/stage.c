@@ -3,7 +3,7 @@
 
 const char *stage_name(int stage) {
     static const char *const names[STAGE_COUNT] = {
-        "context", "buffers", "compile", "link", "dispatch", "readback", "verify", "timing",
+        "context", "buffers", "compile", "link", "dispatch", "readback", "verify", "timing", "rest",
     };
     return stage >= 0 && stage < STAGE_COUNT ? names[stage] : "unknown";
 }

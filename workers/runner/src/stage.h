@@ -14,6 +14,7 @@ enum stage {
     STAGE_READBACK,
     STAGE_VERIFY,
     STAGE_TIMING,
+    STAGE_REST, /* before a replay that is to find the GPU idle */
     STAGE_COUNT
 };
 

@@ -36,7 +36,7 @@ static const char *one(const char *program, const char *extra, const char *impos
 static void a_right_kernel(void) {
     const char *record = one("double gpu=good slow=3", "replays 3\n", NULL);
     CHECK_HAS(record, "\"status\":\"ok\"");
-    CHECK_HAS(record, "\"failing\":0,\"kept\":false}]}");
+    CHECK_HAS(record, "\"failing\":0,\"kept\":false}],\"kept\":{}}");
     CHECK_HAS(record,
               "\":4},\"guard\":\"ok\",\"unwritten\":0,"); /* 3 replays and the timed block */
     CHECK_HAS(record, "\"gpu_timer\":\"trusted\"");
@@ -129,7 +129,8 @@ static void inout_and_scratch(void) {
               "\":2},\"guard\":\"ok\",\"unwritten\":0,"); /* the timed block is not counted */
     CHECK_HAS(record, "\"failing\":0");
     CHECK_HAS(record, "\"compile_ns\":["); /* one shader, two passes */
-    CHECK_HAS(end_of(text, "odd"), "\"outputs\":[]}");
+    CHECK_HAS(end_of(text, "odd"),
+              "\"outputs\":[],\"kept\":{\"t\":{\"dtype\":\"f16\",\"count\":3,");
     char path[128];
     uint8_t kept[8] = {0};
     (void)snprintf(path, sizeof path, "%s/tensors/odd.t.bin", f.path);
