@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "facts.h"
+#include "gpu_features.h"
 #include "limits.h"
 
 enum fault {
@@ -27,14 +29,20 @@ struct failure {
 
 struct driver_info {
     char vendor[128], renderer[256], version[256], glsl[128];
-    char library[512]; /* path of the driver really loaded, from the process's own memory map */
+    char library[512]; /* path of the driver really loaded, from the process itself */
+    /* The rest is empty where an API has no such thing. */
+    char adapter[80]; /* by which opening.adapter finds this GPU */
+    char device_type[16];
+    char id[16], name[256], info[256], conformance[24]; /* VkPhysicalDeviceDriverProperties */
 };
 
 struct device {
     const struct backend *backend;
     struct driver_info driver;
     struct limits limits;
-    int timer_bits; /* 0: no GPU timer */
+    int timer_bits;             /* 0: no GPU timer */
+    struct features advertised; /* the driver's word; what a shader proved is in the profile */
+    struct facts facts;
 };
 
 struct program {
@@ -92,6 +100,20 @@ struct elapsed {
     bool disjoint;   /* the GPU's clock changed meanwhile: gpu_ns is worth nothing */
 };
 
+/* What proofs measured on their way. */
+struct evidence {
+    uint32_t subgroup; /* invocations counted by a ballot; 0: not measured */
+};
+
+/* How a feature of an API is proven: on a device that was opened with `enable`, by a shader that
+ * uses it and a result that is right. */
+struct proof {
+    enum feature feature;
+    const char *enable; /* as in opening; NULL: nothing */
+    /* NULL: no compute shader can prove it, so the driver's word is all there is */
+    bool (*prove)(struct device *device, struct evidence *evidence, struct failure *failure);
+};
+
 /* Functions that can fail fill *failure and give NULL or false. */
 struct backend {
     const char *api;
@@ -125,8 +147,9 @@ struct backend {
 
     /* Calls back once for each extension that the driver names. */
     void (*extensions)(struct device *device, void (*each)(void *arg, const char *name), void *arg);
-    /* Source of a shader that packs and unpacks halves from binding 0 to binding 1, for probe. */
-    const char *pack_half_source;
+    /* All features that this API can have, in the order in which they are tried. */
+    const struct proof *proofs;
+    size_t proof_count;
 };
 
 /* NULL if this runner was built without that API. */

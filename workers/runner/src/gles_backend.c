@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gles_device.h"
+#include "proof.h"
 
 static const char *error_name(GLenum error) {
     switch (error) {
@@ -79,6 +80,22 @@ static const char pack_half_source[] =
     "    result.words[i] = packHalf2x16(pair.yx);\n"
     "}\n";
 
+static bool prove_pack_half(struct device *device, struct evidence *evidence,
+                            struct failure *failure) {
+    (void)evidence;
+    return proof_pack_half(device, pack_half_source, sizeof pack_half_source - 1, NULL, failure);
+}
+
+static bool prove_timer(struct device *device, struct evidence *evidence, struct failure *failure) {
+    (void)evidence;
+    return proof_timer(device, pack_half_source, sizeof pack_half_source - 1, failure);
+}
+
+static const struct proof proofs[] = {
+    {.feature = FEATURE_PACK_HALF, .prove = prove_pack_half},
+    {.feature = FEATURE_TIMER_QUERY, .prove = prove_timer},
+};
+
 const struct backend gles_backend = {
     .api = "gles",
     .adapters = one_adapter,
@@ -94,5 +111,6 @@ const struct backend gles_backend = {
     .unmap = gles_unmap,
     .run = gles_run,
     .extensions = each_extension,
-    .pack_half_source = pack_half_source,
+    .proofs = proofs,
+    .proof_count = sizeof proofs / sizeof proofs[0],
 };

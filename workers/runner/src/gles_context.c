@@ -240,6 +240,8 @@ struct device *gles_open(const struct opening *opening, struct failure *failure)
     }
     read_limits(d);
     open_timer(d);
+    d->base.advertised.has[FEATURE_PACK_HALF] = true; /* part of GLES 3.1 */
+    d->base.advertised.has[FEATURE_TIMER_QUERY] = d->base.timer_bits > 0;
     if (!gles_check(d, "limits", failure)) {
         gles_close(&d->base);
         return NULL;

@@ -17,6 +17,23 @@ const char *limit_name(enum limit limit) {
     return names[limit];
 }
 
+/* A feature can only be taken away: none can be given to a driver that lacks it. */
+static bool take_away(struct limits *limits, const char *name, uint64_t value,
+                      char reason[LIMIT_REASON_SIZE]) {
+    enum feature feature = FEATURE_COUNT;
+    if (!feature_find(name, &feature)) {
+        (void)snprintf(reason, LIMIT_REASON_SIZE,
+                       "\"%.40s\" is no limit or feature that can be imposed", name);
+        return false;
+    }
+    if (value != 0) {
+        (void)snprintf(reason, LIMIT_REASON_SIZE, "%s: a feature can only be set to 0", name);
+        return false;
+    }
+    limits->without[feature] = true;
+    return true;
+}
+
 static bool impose_one(struct limits *limits, char *item, char reason[LIMIT_REASON_SIZE]) {
     char *equals = strchr(item, '=');
     uint64_t value = 0;
@@ -34,8 +51,7 @@ static bool impose_one(struct limits *limits, char *item, char reason[LIMIT_REAS
             return true;
         }
     }
-    (void)snprintf(reason, LIMIT_REASON_SIZE, "\"%.40s\" is no limit that can be imposed", item);
-    return false;
+    return take_away(limits, item, value, reason);
 }
 
 bool limits_impose(struct limits *limits, const char *spec, char reason[LIMIT_REASON_SIZE]) {

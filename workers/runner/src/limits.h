@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu_features.h"
 #include "job.h"
 
 enum limit {
@@ -28,14 +29,16 @@ enum limit {
 struct limits {
     uint64_t value[LIMIT_COUNT];
     bool imposed[LIMIT_COUNT];
+    bool without[FEATURE_COUNT]; /* features taken away by TILEFARM_IMPOSE */
 };
 
 #define LIMIT_REASON_SIZE 96
 
 const char *limit_name(enum limit limit);
 
-/* Lowers limits after "name=value,name=value" (NULL: none). False with a reason if the text is
- * wrong; a value above the device's own changes nothing. */
+/* Lowers limits after "name=value,name=value" (NULL: none) and takes features away after
+ * "name=0". False with a reason if the text is wrong; a value above the device's own changes
+ * nothing. */
 bool limits_impose(struct limits *limits, const char *spec, char reason[LIMIT_REASON_SIZE]);
 
 /* Each is true if it fits; else the reason names both numbers: "shared_bytes 36864 > 16384". */

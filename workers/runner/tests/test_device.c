@@ -29,7 +29,7 @@ static void limits_are_imposed(void) {
     CHECK(!limits_impose(&limits, "invocations=many", reason));
     CHECK_TEXT(reason, "\"invocations=many\" is not NAME=NUMBER");
     CHECK(!limits_impose(&limits, "warp=32", reason));
-    CHECK_TEXT(reason, "\"warp\" is no limit that can be imposed");
+    CHECK_TEXT(reason, "\"warp\" is no limit or feature that can be imposed");
 }
 
 /* Field case G1-15: 32×2×32 where 1,024 are allowed, 16×16 where 128 are. */
