@@ -79,7 +79,8 @@ def probe(device: Device, runner: str) -> list[Profile]:
         shown = repr(result.stdout[-300:].strip())[2:-1]  # a phone's words: no escape reaches a terminal
         raise InfraError(
             f"{device.serial}: the runner found no GPU driver (exit code {result.exit_code}) {shown}. "
-            "On Debian install libegl1 libgles2 libgl1-mesa-dri; `tilefarm doctor` checks them"
+            "On Debian install libegl1 libgles2 libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers; "
+            "`tilefarm doctor` checks them"
         )
     stream = ResultStream(f"{device.serial}: probe")
     profiles: list[Profile] = []

@@ -12,6 +12,7 @@ from typing import Literal
 from orchestrator.domain.device import Soc
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import InfraError
+from orchestrator.domain.profile import Profile
 from workers.soc_table import (
     AMBIGUOUS_BOARDS,
     KNOWN_MODELS,
@@ -40,6 +41,8 @@ _MODEL_PROPERTIES: tuple[tuple[str, Confidence], ...] = (
 )
 """Strongest evidence first. ``ro.soc.*`` exist since Android 12."""
 VIRTUAL_PROPERTY = "ro.tilefarm.virtual"
+_LAVAPIPE_ID, _SWIFTSHADER_ID = "13", "14"
+"""VkDriverId."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ def phone_soc(properties: Mapping[str, str], renderer: str = "") -> Soc:
             best.confidence,
         )
     board = next((e for e in evidence if e.text.lower() in AMBIGUOUS_BOARDS), None)
-    words = [w for w in (board.text if board else "", _short_renderer(family)) if w]
+    words = [w for w in (board.text if board else "", renderer_name(family)) if w]
     source = "+".join(
         s for s, there in ((board.source if board else "", board), ("GL renderer", family)) if there
     )
@@ -108,18 +111,21 @@ def phone_soc(properties: Mapping[str, str], renderer: str = "") -> Soc:
     )
 
 
-def local_soc(renderer: str) -> Soc:
-    """This machine's GPU as its driver calls itself: ``llvmpipe``, ``NVIDIA-H200``, …"""
-    name = _short_renderer(renderer)
+def local_soc(profile: Profile) -> Soc:
+    """A GPU or software driver of this machine: ``NVIDIA-H200``, ``llvmpipe``, ``lavapipe``, …"""
+    source = "GL renderer" if profile.api == "gles" else "Vulkan device name"
+    if software := _software_driver(profile):
+        return Soc(software, software, software, source, "certain")
+    name = renderer_name(profile.renderer)
     if not name:
         return Soc("unknown-gpu", "", "", "none", "unknown")
     vendor = name.split("-", 1)[0] if "-" in name else name
-    return Soc(name, vendor, name, "GL renderer", "certain")
+    return Soc(name, vendor, name, source, "certain")
 
 
-def local_id(hostname: str) -> str:
-    """Id of this machine's own GPU."""
-    return f"local-{_slug(hostname) or 'host'}"
+def local_id(hostname: str, gpu: str) -> str:
+    """Id of one of this machine's own GPUs, by its name on this machine."""
+    return "-".join(("local", _slug(hostname) or "host", _slug(gpu) or "gpu"))
 
 
 def os_build(properties: Mapping[str, str]) -> str:
@@ -133,6 +139,29 @@ def is_virtual(properties: Mapping[str, str]) -> bool:
 def file_name(text: str) -> str:
     """``[A-Za-z0-9._-]+``, fit for files, queues and keys; at most 60 characters."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text)[:60].strip("-.") or "unknown"
+
+
+def renderer_name(renderer: str) -> str:
+    """What a GPU is called in both APIs: a renderer without its brackets, versions and trademark signs.
+
+    ``llvmpipe (LLVM 15.0.6, 256 bits)`` → ``llvmpipe``; ``NVIDIA H200/PCIe/SSE2`` → ``NVIDIA-H200``;
+    ``Mesa Intel(R) UHD Graphics 620 (KBL GT2)`` (GLES) → ``Intel-UHD-Graphics-620``, as Vulkan says."""
+    text = re.sub(r"\((?:TM|R)\)", "", renderer).removeprefix("Mesa ")
+    if text.startswith("ANGLE"):
+        inner = re.match(r"ANGLE \([^,]*, (?:Vulkan [\d.]+ \()?([^(),]+)", text)
+        text = f"ANGLE {inner[1]}" if inner else text
+    text = re.split(r"[/(,]", text)[0].strip()
+    return file_name(text) if text else ""
+
+
+def _software_driver(profile: Profile) -> str:
+    """A Vulkan driver that runs on the processor; lavapipe calls its device llvmpipe, as Mesa's GLES does."""
+    if profile.api != "vulkan":
+        return ""
+    renderer, driver = profile.renderer.casefold(), profile.driver.get("id", "")
+    if driver == _LAVAPIPE_ID or "llvmpipe" in renderer:
+        return "lavapipe"
+    return "SwiftShader" if driver == _SWIFTSHADER_ID or "swiftshader" in renderer else ""
 
 
 def _collect(properties: Mapping[str, str]) -> list[_Evidence]:
@@ -168,23 +197,11 @@ def _conflict(evidence: list[_Evidence], vendors: set[str], renderer: str) -> So
         return None
     words = several or sorted({e.model for e in evidence if e.model} or vendors)
     if wrong_gpu:
-        words.append(_short_renderer(renderer))
+        words.append(renderer_name(renderer))
     sources = "+".join(e.source for e in evidence if e.model or e.vendor)
     if wrong_gpu:
         sources += "+GL renderer"
     return Soc(file_name("-".join(["unknown", "conflict", *words])), "", "", sources, "unknown")
-
-
-def _short_renderer(renderer: str) -> str:
-    """A renderer without its brackets, versions and trademark signs.
-
-    ``llvmpipe (LLVM 15.0.6, 256 bits)`` → ``llvmpipe``; ``NVIDIA H200/PCIe/SSE2`` → ``NVIDIA-H200``."""
-    text = re.sub(r"\((?:TM|R)\)", "", renderer)
-    if text.startswith("ANGLE"):
-        inner = re.match(r"ANGLE \([^,]*, (?:Vulkan [\d.]+ \()?([^(),]+)", text)
-        text = f"ANGLE {inner[1]}" if inner else text
-    text = re.split(r"[/(,]", text)[0].strip()
-    return file_name(text) if text else ""
 
 
 def _slug(text: str) -> str:

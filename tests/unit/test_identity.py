@@ -5,6 +5,7 @@ import re
 import pytest
 
 from orchestrator.domain.errors import InfraError
+from orchestrator.domain.profile import Profile
 from workers.identity import file_name, is_virtual, local_id, local_soc, os_build, phone_id, phone_soc
 
 SD = {"ro.soc.manufacturer": "QTI", "ro.soc.model": "SM8650"}
@@ -108,21 +109,36 @@ def test_hostile_text_becomes_a_file_name():
     assert file_name("…") == "unknown"
 
 
+def gles(renderer: str) -> Profile:
+    return Profile("gles", "", renderer, "")
+
+
+def vulkan(renderer: str, driver_id: str = "") -> Profile:
+    return Profile("vulkan", "", renderer, "", driver={"id": driver_id})
+
+
 @pytest.mark.parametrize(
-    ("renderer", "name"),
+    ("profile", "name"),
     [
-        ("llvmpipe (LLVM 15.0.6, 256 bits)", "llvmpipe"),
-        ("NVIDIA H200/PCIe/SSE2", "NVIDIA-H200"),
-        ("Intel(R) UHD Graphics 620 (KBL GT2)", "Intel-UHD-Graphics-620"),
+        (gles("llvmpipe (LLVM 15.0.6, 256 bits)"), "llvmpipe"),
+        (vulkan("llvmpipe (LLVM 15.0.6, 256 bits)"), "lavapipe"),
+        (vulkan("renamed by a patch", "13"), "lavapipe"),
+        (vulkan("SwiftShader Device (Subzero)"), "SwiftShader"),
+        (gles("NVIDIA H200/PCIe/SSE2"), "NVIDIA-H200"),
+        (vulkan("NVIDIA H200", "4"), "NVIDIA-H200"),
+        (gles("Mesa Intel(R) UHD Graphics 620 (KBL GT2)"), "Intel-UHD-Graphics-620"),
+        (vulkan("Intel(R) UHD Graphics 620 (KBL GT2)"), "Intel-UHD-Graphics-620"),
         (
-            "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)",
+            gles(
+                "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)"
+            ),
             "ANGLE-SwiftShader-Device",
         ),
-        ("", "unknown-gpu"),
+        (gles(""), "unknown-gpu"),
     ],
 )
-def test_local_socs(renderer: str, name: str):
-    assert local_soc(renderer).name == name
+def test_local_socs(profile: Profile, name: str):
+    assert local_soc(profile).name == name
 
 
 @pytest.mark.parametrize(
@@ -161,4 +177,4 @@ def test_a_phone_without_serial_number_is_an_infra_error_that_says_what_next():
 def test_os_build_and_local_id():
     assert os_build({"ro.build.fingerprint": "a/b:14/c"}) == "a/b:14/c"
     assert os_build({"ro.build.display.id": "d"}) == "d"
-    assert local_id("Büro PC.lan") == "local-b-ro-pc-lan"
+    assert local_id("Büro PC.lan", "NVIDIA-H200-2") == "local-b-ro-pc-lan-nvidia-h200-2"

@@ -29,15 +29,17 @@ _REAP_S = 10.0
 class LocalDevice:
     """Implements :class:`workers.transports.base.Device` on this machine."""
 
-    def __init__(self, workdir: Path | None = None) -> None:
-        """``workdir``: Tilefarm's own folder; by default below the user's cache folder."""
+    def __init__(self, workdir: Path | None = None, serial: str = "") -> None:
+        """``workdir``: Tilefarm's own folder, by default below the user's cache folder; ``serial``: which of
+        this machine's GPUs it serves, by default the machine's name."""
         folder = workdir or platformdirs.user_cache_path("tilefarm") / "local"
         folder.mkdir(parents=True, exist_ok=True)
         self._workdir = folder.resolve()
+        self._serial = serial or platform.node() or "localhost"
 
     @property
     def serial(self) -> str:
-        return platform.node() or "localhost"
+        return self._serial
 
     @property
     def workdir(self) -> str:
@@ -121,7 +123,7 @@ class LocalDevice:
         """Under Android's names where they mean the same; no ABI, since no Android build runs here."""
         Deadline.after(timeout_s, f"{self.serial}: properties").left()
         facts = {
-            "ro.product.model": self.serial,
+            "ro.product.model": platform.node(),
             "ro.build.fingerprint": f"{_os_name()} {platform.release()}",
             "host.machine": platform.machine(),
             "host.kernel": platform.release(),
