@@ -52,6 +52,7 @@ static bool time_sequences(struct case_run *run) {
         if (e.gpu_ns >= 0) {
             t->gpu_ns[t->gpu_count++] = e.gpu_ns;
             t->disjoint = t->disjoint || e.disjoint;
+            t->impossible = t->impossible || !timing_is_possible(e.gpu_ns, e.wall_ns);
         }
     }
     sample(run);
@@ -79,7 +80,7 @@ static bool judge_timer(struct case_run *run) {
         if (!measure_slope(run, n)) {
             return false;
         }
-        if (t->gpu_count == 0) {
+        if (t->gpu_count == 0 || t->impossible) {
             return true;
         }
         t->trust = timing_agrees(gpu, t->slope_ns) ? TIMER_TRUSTED : TIMER_DISAGREES;

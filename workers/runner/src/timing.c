@@ -58,6 +58,10 @@ unsigned timing_slope_n(const struct timing *t) {
     return n < 2 ? 2 : n > SLOPE_MAX ? SLOPE_MAX : (unsigned)n;
 }
 
+bool timing_is_possible(int64_t gpu_ns, int64_t wall_ns) {
+    return gpu_ns <= wall_ns + wall_ns / 4 + SLACK_NS;
+}
+
 enum timer_trust timing_trust_without_slope(const struct timing *t) {
     if (t->gpu_count == 0) {
         return TIMER_ABSENT;
@@ -67,8 +71,9 @@ enum timer_trust timing_trust_without_slope(const struct timing *t) {
     }
     int64_t wall = timing_median(t->wall_ns, t->count);
     bool slow = wall > SLOPE_CEILING_NS;
-    return slow && timing_agrees(timing_median(t->gpu_ns, t->gpu_count), wall) ? TIMER_TRUSTED
-                                                                               : TIMER_DISAGREES;
+    return slow && !t->impossible && timing_agrees(timing_median(t->gpu_ns, t->gpu_count), wall)
+               ? TIMER_TRUSTED
+               : TIMER_DISAGREES;
 }
 
 int64_t timing_slope(int64_t wall_n_ns, int64_t wall_one_ns, unsigned n) {

@@ -15,12 +15,16 @@ struct timing {
     int64_t *wall_ns, *gpu_ns; /* one a timed sequence */
     size_t count, gpu_count;   /* gpu_count: count, or 0 without a timer */
     bool disjoint;             /* in any of them */
+    bool impossible;           /* some GPU time is longer than its sequence took */
     int64_t slope_ns;
     unsigned slope_n; /* 0: no slope was measured */
     enum timer_trust trust;
 };
 
 const char *timer_trust_name(enum timer_trust trust);
+/* Not longer than the wall time, but for 25 % and 20 µs: a counter that wrapped around unnoticed
+ * gives such. */
+bool timing_is_possible(int64_t gpu_ns, int64_t wall_ns);
 /* Median (lower of the two middle ones); -1 for none, or when memory is short. */
 int64_t timing_median(const int64_t *values, size_t count);
 /* Smallest; -1 for none. */

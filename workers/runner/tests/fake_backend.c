@@ -1,76 +1,96 @@
-/* A backend without a GPU, linked into tests in place of backends.c. A shader is a list of words:
+/* A backend without a GPU, linked into tests in place of backends.c. API gles has one GPU, API
+ * vulkan two: the adapters "fake-0" and "fake-1". Its driver record's version names what was
+ * enabled. A shader is a list of words:
  *
- *     double | none | half | inc     y = 2x (f32) · writes nothing · y = 2x for half of y · y += 1
+ *     double | half | inc            y = 2x (f32) · y = 2x for half of y · y += 1
+ *     none | zeros                   writes nothing, as an oversized workgroup does · zeros
+ *     echo                           y = constants..., 0..., subgroup size, number of bindings
  *     group=X,Y,Z                    workgroup size
- *     bad=compile|link               refused, with a log of hostile bytes; bad=long: a log of
- * 20,000 bytes crash=compile|dispatch         abort(); hang=… sleeps for ever; lost: the context is
- * lost corrupt=N                      each Nth dispatch of the process leaves one wrong element
+ *     bad=compile|link|long          refused, with a log of hostile bytes; long: of 20,000 bytes
+ *     bad=unsupported                refused, for the driver lacks what was asked for
+ *     crash=compile|dispatch         abort(), with a word on stderr; hang=…: sleeps for ever
+ *     lost=now|free                  the device is lost in the dispatch · once buffers are freed;
+ *                                    from then on each call of the process fails
+ *     corrupt=N                      each Nth dispatch of the process leaves one wrong element
+ *     corrupt_block=R0,C0,R1,C1,W,N  23 of N dispatches leave a wrong block in an output of W
+ *                                    columns, each time with other values
+ *     idle_corrupt=MS,P/Q            P of Q dispatches leave a wrong element, but only of those
+ *                                    that come after a sleep of MS
  *     guard=before|after             writes outside the output
  *     nan=I                          element I becomes NaN
- *     gpu=stuck|good                 a GPU timer that says 1 ns, or the truth
+ *     gpu=good|zero|stuck|wrap       a GPU timer that says the truth, 0 ns, 1 ns, or now and then
+ *                                    4 s too much
  *     slow=MS                        a dispatch takes that long
  *
  * FAKE_OPEN=fail|crash|hang makes opening fail, FAKE_BUFFERS=N lets the Nth buffer fail. */
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "backend.h"
 #include "clock.h"
+#include "fake.h"
 
-struct fake_program {
-    struct program base;
-    char text[256];
-};
+struct fake_state fake;
 
-struct fake_buffer {
-    struct gpu_buffer base;
-    uint8_t *bytes;
-};
-
-static unsigned dispatches, buffers;
-
-static const char *option(const char *text, const char *key) {
-    const char *at = strstr(text, key);
-    return at == NULL ? NULL : at + strlen(key);
+const char *fake_option(const char *text, const char *start) {
+    size_t size = strlen(start);
+    for (const char *at = strstr(text, start); at != NULL; at = strstr(at + 1, start)) {
+        if (at == text || at[-1] == ' ') {
+            return at + size;
+        }
+    }
+    return NULL;
 }
 
-static bool says(const char *text, const char *word) {
-    return strstr(text, word) != NULL;
+bool fake_says(const char *text, const char *start) {
+    return fake_option(text, start) != NULL;
 }
 
-static void misfortune(const char *text, const char *where) {
+void fake_misfortune(const char *text, const char *where) {
     char word[32];
     (void)snprintf(word, sizeof word, "crash=%s", where);
-    if (says(text, word)) {
+    if (fake_says(text, word)) {
+        (void)fprintf(stderr, "fake driver: assertion failed in %s\n", where);
         (void)signal(SIGABRT, SIG_DFL);
         abort();
     }
     (void)snprintf(word, sizeof word, "hang=%s", where);
-    while (says(text, word)) {
+    while (fake_says(text, word)) {
         (void)pause();
     }
 }
 
-static const struct backend fake_backend;
+bool fake_is_lost(struct failure *failure) {
+    return fake.lost && !fail(failure, FAULT_LOST, "fake: the device was lost");
+}
 
-static bool fake_adapters(void (*each)(void *arg, const char *adapter), void *arg,
+static const struct backend fake_gles, fake_vulkan;
+static const char *const adapters[] = {"fake-0", "fake-1"};
+#define ADAPTERS (sizeof adapters / sizeof adapters[0])
+
+static bool gles_adapters(void (*each)(void *arg, const char *adapter), void *arg,
                           struct failure *failure) {
     (void)failure;
     each(arg, "");
     return true;
 }
 
-static struct device *fake_open(const struct opening *opening, struct failure *failure) {
-    (void)opening;
+static bool vulkan_adapters(void (*each)(void *arg, const char *adapter), void *arg,
+                            struct failure *failure) {
+    (void)failure;
+    for (size_t i = 0; i < ADAPTERS; i++) {
+        each(arg, adapters[i]);
+    }
+    return true;
+}
+
+static struct device *open_device(const struct backend *backend, struct failure *failure) {
     const char *how = getenv("FAKE_OPEN");
     char word[32];
     (void)snprintf(word, sizeof word, "%s=open", how == NULL ? "" : how);
-    misfortune(word, "open");
+    fake_misfortune(word, "open");
     if (how != NULL) {
         (void)fail(failure, FAULT_DRIVER, "the fake driver is told to fail");
         return NULL;
@@ -80,14 +100,42 @@ static struct device *fake_open(const struct opening *opening, struct failure *f
         (void)fail(failure, FAULT_MEMORY, "out of memory");
         return NULL;
     }
-    d->backend = &fake_backend;
-    (void)snprintf(d->driver.renderer, sizeof d->driver.renderer, "fake\x1b<script>");
+    d->backend = backend;
     for (int i = 0; i < LIMIT_COUNT; i++) {
         d->limits.value[i] = 1024;
     }
     d->limits.value[LIMIT_STORAGE_ALIGN] = 256;
     d->limits.value[LIMIT_STORAGE_BYTES] = 1u << 20;
     d->timer_bits = 64;
+    return d;
+}
+
+static struct device *gles_open(const struct opening *opening, struct failure *failure) {
+    struct device *d = open_device(&fake_gles, failure);
+    (void)opening;
+    if (d != NULL) {
+        (void)snprintf(d->driver.renderer, sizeof d->driver.renderer, "fake\x1b<script>");
+    }
+    return d;
+}
+
+static struct device *vulkan_open(const struct opening *opening, struct failure *failure) {
+    const char *wanted =
+        opening->adapter == NULL || opening->adapter[0] == '\0' ? adapters[0] : opening->adapter;
+    size_t i = 0;
+    while (i < ADAPTERS && strcmp(adapters[i], wanted) != 0) {
+        i++;
+    }
+    if (i == ADAPTERS) {
+        (void)fail(failure, FAULT_DRIVER, "fake: no adapter %s", wanted);
+        return NULL;
+    }
+    struct device *d = open_device(&fake_vulkan, failure);
+    if (d != NULL) {
+        (void)snprintf(d->driver.renderer, sizeof d->driver.renderer, "%s", adapters[i]);
+        (void)snprintf(d->driver.version, sizeof d->driver.version, "enabled: %s",
+                       opening->enable == NULL ? "" : opening->enable);
+    }
     return d;
 }
 
@@ -108,25 +156,43 @@ static void hostile_log(struct log *log, size_t size) {
     log->truncated = size > LOG_MAX;
 }
 
+static bool refuse(const char *text, struct log *log, struct failure *failure) {
+    if (fake_says(text, "bad=unsupported")) {
+        return fail(failure, FAULT_UNSUPPORTED, "subgroup_size 64 > 32");
+    }
+    if (fake_says(text, "bad=")) {
+        enum fault kind = fake_says(text, "bad=link") ? FAULT_LINK : FAULT_COMPILE;
+        hostile_log(log, fake_says(text, "bad=long") ? 20000 : 64);
+        return fail(failure, kind, "refused");
+    }
+    return true;
+}
+
 static struct program *fake_compile(struct device *d, const struct shader *shader, struct log *log,
                                     struct failure *failure) {
-    struct fake_program *p = calloc(1, sizeof *p);
     (void)d;
-    if (p == NULL || shader->size >= sizeof p->text) {
+    if (fake_is_lost(failure)) {
+        return NULL;
+    }
+    struct fake_program *p = calloc(1, sizeof *p);
+    if (p == NULL || shader->size >= sizeof p->text || shader->constant_count > JOB_CONSTANTS_MAX) {
         (void)fail(failure, FAULT_MEMORY, "out of memory");
         free(p);
         return NULL;
     }
     memcpy(p->text, shader->source, shader->size);
-    misfortune(p->text, "compile");
-    if (says(p->text, "bad=")) {
-        enum fault kind = says(p->text, "bad=link") ? FAULT_LINK : FAULT_COMPILE;
-        hostile_log(log, says(p->text, "bad=long") ? 20000 : 64);
-        (void)fail(failure, kind, "refused");
+    for (size_t i = 0; i < shader->constant_count; i++) {
+        p->constants[i] = shader->constants[i];
+    }
+    p->constant_count = shader->constant_count;
+    p->binding_count = shader->binding_count;
+    p->subgroup = shader->subgroup;
+    fake_misfortune(p->text, "compile");
+    if (!refuse(p->text, log, failure)) {
         free(p);
         return NULL;
     }
-    const char *group = option(p->text, "group=");
+    const char *group = fake_option(p->text, "group=");
     for (int i = 0; i < 3; i++) {
         char *end = NULL;
         p->base.group[i] = group == NULL ? 1 : (uint32_t)strtoul(group, &end, 10);
@@ -142,14 +208,17 @@ static void fake_program_free(struct device *d, struct program *p) {
 
 static struct gpu_buffer *fake_buffer_new(struct device *d, size_t size, struct failure *failure) {
     const char *nth = getenv("FAKE_BUFFERS");
-    struct fake_buffer *b = calloc(1, sizeof *b);
     (void)d;
-    buffers++;
+    if (fake_is_lost(failure)) {
+        return NULL;
+    }
+    struct fake_buffer *b = calloc(1, sizeof *b);
+    fake.buffers++;
     if (b != NULL) {
         b->base.size = size;
         b->bytes = malloc(size);
     }
-    if (b == NULL || b->bytes == NULL || (nth != NULL && strtoul(nth, NULL, 10) == buffers)) {
+    if (b == NULL || b->bytes == NULL || (nth != NULL && strtoul(nth, NULL, 10) == fake.buffers)) {
         (void)fail(failure, FAULT_MEMORY, "fake: out of memory");
         if (b != NULL) {
             free(b->bytes);
@@ -160,92 +229,53 @@ static struct gpu_buffer *fake_buffer_new(struct device *d, size_t size, struct 
     return &b->base;
 }
 
-static uint8_t *bytes_of(struct gpu_buffer *b) {
+uint8_t *fake_bytes(struct gpu_buffer *b) {
     return ((struct fake_buffer *)b)->bytes;
 }
 
 static void fake_buffer_free(struct device *d, struct gpu_buffer *b) {
     (void)d;
-    free(bytes_of(b));
+    fake.lost = fake.lost || fake.lost_on_free;
+    free(fake_bytes(b));
     free(b);
 }
 
 static bool fake_write(struct device *d, struct gpu_buffer *b, size_t offset, const void *data,
                        size_t size, struct failure *failure) {
     (void)d;
-    (void)failure;
-    memcpy(bytes_of(b) + offset, data, size);
+    if (fake_is_lost(failure)) {
+        return false;
+    }
+    memcpy(fake_bytes(b) + offset, data, size);
     return true;
 }
 
 static bool fake_fill(struct device *d, struct gpu_buffer *b, size_t offset, size_t size,
                       uint32_t pattern, struct failure *failure) {
-    for (size_t i = 0; i < size; i += 4) {
-        (void)fake_write(d, b, offset + i, &pattern, 4, failure);
+    bool good = true;
+    for (size_t i = 0; good && i < size; i += 4) {
+        good = fake_write(d, b, offset + i, &pattern, 4, failure);
     }
-    return true;
+    return good;
 }
 
 static const void *fake_map(struct device *d, struct gpu_buffer *b, size_t offset, size_t size,
                             struct failure *failure) {
     (void)d;
+    if (fake_is_lost(failure)) {
+        return NULL;
+    }
     if (offset + size > b->size) {
         (void)fail(failure, FAULT_DRIVER, "fake: mapped beyond the buffer");
         return NULL;
     }
-    return bytes_of(b) + offset;
+    return fake_bytes(b) + offset;
 }
 
 static bool fake_unmap(struct device *d, struct gpu_buffer *b, struct failure *failure) {
     (void)d;
     (void)b;
-    (void)failure;
-    return true;
-}
-
-static void compute(const char *text, const struct dispatch *pass) {
-    const struct binding *last = &pass->bindings[pass->binding_count - 1];
-    uint8_t *out = bytes_of(last->buffer) + last->offset;
-    const uint8_t *in = bytes_of(pass->bindings[0].buffer) + pass->bindings[0].offset;
-    size_t count = last->size / 4;
-    for (size_t i = 0; i < (says(text, "half") ? count / 2 : count); i++) {
-        float value;
-        memcpy(&value, in + 4 * i, 4);
-        value = says(text, "inc") ? value + 1 : 2 * value;
-        if (!says(text, "none")) {
-            memcpy(out + 4 * i, &value, 4);
-        }
-    }
-    const char *corrupt = option(text, "corrupt="), *nan = option(text, "nan=");
-    const float wrong = 77, not_a_number = NAN;
-    if (corrupt != NULL && dispatches % strtoul(corrupt, NULL, 10) == 0) {
-        memcpy(out + 4 * 5, &wrong, 4);
-    }
-    if (nan != NULL) {
-        memcpy(out + 4 * strtoul(nan, NULL, 10), &not_a_number, 4);
-    }
-    if (says(text, "guard=before")) {
-        out[-1] = 0;
-    }
-    if (says(text, "guard=after")) {
-        out[last->size + 1023] = 0; /* the last byte of the band */
-    }
-}
-
-static bool dispatch(const struct dispatch *pass, struct failure *failure) {
-    const char *text = ((const struct fake_program *)pass->program)->text;
-    const char *slow = option(text, "slow=");
-    dispatches++;
-    misfortune(text, "dispatch");
-    if (slow != NULL) {
-        const struct timespec nap = {.tv_nsec = (long)strtoul(slow, NULL, 10) * 1000000};
-        (void)nanosleep(&nap, NULL);
-    }
-    if (says(text, "lost")) {
-        return fail(failure, FAULT_LOST, "fake: the context was lost");
-    }
-    compute(text, pass);
-    return true;
+    return !fake_is_lost(failure);
 }
 
 static bool fake_run(struct device *d, const struct sequence *sequence, unsigned times,
@@ -255,14 +285,14 @@ static bool fake_run(struct device *d, const struct sequence *sequence, unsigned
     (void)d;
     for (unsigned t = 0; t < times; t++) {
         for (size_t i = 0; i < sequence->count; i++) {
-            if (!dispatch(&sequence->dispatches[i], failure)) {
+            if (!fake_dispatch(&sequence->dispatches[i], failure)) {
                 return false;
             }
         }
     }
     *elapsed = (struct elapsed){.wall_ns = clock_ns() - start, .gpu_ns = -1};
-    if (gpu_timer && says(text, "gpu=")) {
-        elapsed->gpu_ns = says(text, "gpu=stuck") ? 1 : elapsed->wall_ns;
+    if (gpu_timer) {
+        elapsed->gpu_ns = fake_gpu_ns(text, elapsed->wall_ns);
     }
     return true;
 }
@@ -274,24 +304,17 @@ static void fake_extensions(struct device *d, void (*each)(void *arg, const char
     each(arg, "FAKE_\"two");
 }
 
-static const struct backend fake_backend = {
-    .api = "gles",
-    .adapters = fake_adapters,
-    .open = fake_open,
-    .close = fake_close,
-    .compile = fake_compile,
-    .program_free = fake_program_free,
-    .buffer_new = fake_buffer_new,
-    .buffer_free = fake_buffer_free,
-    .write = fake_write,
-    .fill = fake_fill,
-    .map = fake_map,
-    .unmap = fake_unmap,
-    .run = fake_run,
+#define FAKE_FUNCTIONS                                                                             \
+    .close = fake_close, .compile = fake_compile, .program_free = fake_program_free,               \
+    .buffer_new = fake_buffer_new, .buffer_free = fake_buffer_free, .write = fake_write,           \
+    .fill = fake_fill, .map = fake_map, .unmap = fake_unmap, .run = fake_run,                      \
     .extensions = fake_extensions,
-    .pack_half_source = "none",
-};
+
+static const struct backend fake_gles = {
+    .api = "gles", .adapters = gles_adapters, .open = gles_open, FAKE_FUNCTIONS};
+static const struct backend fake_vulkan = {
+    .api = "vulkan", .adapters = vulkan_adapters, .open = vulkan_open, FAKE_FUNCTIONS};
 
 const struct backend *backend_find(const char *api) {
-    return strcmp(api, fake_backend.api) == 0 ? &fake_backend : NULL;
+    return strcmp(api, "gles") == 0 ? &fake_gles : strcmp(api, "vulkan") == 0 ? &fake_vulkan : NULL;
 }
