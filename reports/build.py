@@ -4,10 +4,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
 
+from orchestrator.analysis.canaries import canary_facts
 from orchestrator.analysis.compare import Change, Comparison, compare
 from orchestrator.analysis.hints import HintEffect, hint_effects
 from orchestrator.analysis.outcome import CompileWhen, JudgedTrial, compile_recorded, judge
-from orchestrator.analysis.summary import Counts, bound_of, count, sentence, summarise
+from orchestrator.analysis.pairs import PairTable, pair_tables
+from orchestrator.analysis.roofline import ceilings
+from orchestrator.analysis.shared import SharedProcessor, shared_processors
+from orchestrator.analysis.subgroups import failures_by_subgroup
+from orchestrator.analysis.summary import Counts, bound_of, count, probe_ids, sentence, summarise
 from orchestrator.analysis.tiles import tile_grids
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
@@ -15,6 +20,8 @@ from orchestrator.domain.results import RunResults
 from reports.findings import Logs, findings
 from reports.labels import Labels
 from reports.model import DeviceSection, PrunedGroup, ReportModel, SocPage
+from reports.probes import precision_tables, unprobed
+from reports.roofline import charts, places
 from reports.tables import best_groups, variant_tables
 from reports.text import file_stem
 
@@ -41,7 +48,8 @@ def build_report(
     bound = bound_of(results, max_slowdown)
     judgement = judge(results, today, compile_when)
     comparison = compare(previous, results) if previous is not None else None
-    labels = Labels(i.case for i in results.cases.values())
+    # Probes have other axes than variants: they take no part in what all cases share.
+    labels = Labels([i.case for i in results.cases.values() if i.role == "op"])
     builder = _Builder(results, judgement.trials, comparison, labels)
     known = (previous.cases if previous is not None else {}) | results.cases
     return ReportModel(
@@ -57,6 +65,9 @@ def build_report(
         labels={case_id: labels.short(i.case) for case_id, i in known.items()},
         common=labels.common,
         logs=builder.logs.files,
+        pairs=builder.pairs,
+        shared=builder.shared,
+        by_subgroup=failures_by_subgroup(judgement.trials),
     )
 
 
@@ -82,7 +93,11 @@ class _Builder:
             self._hints[effect.device_id].append(effect)
         self._changes: dict[str, list[Change]] = defaultdict(list)
         for change in comparison.changes if comparison is not None else ():
-            self._changes[change.device_id].append(change)
+            if not change.probe or change.notable:
+                self._changes[change.device_id].append(change)
+        self._probe_ids = probe_ids(results)
+        self.pairs: tuple[PairTable, ...] = pair_tables(trials, results.devices)
+        self.shared: tuple[SharedProcessor, ...] = shared_processors(results.devices)
 
     def soc_pages(self, max_slowdown: float | None) -> tuple[SocPage, ...]:
         groups: dict[str, list[DeviceRecord]] = defaultdict(list)
@@ -118,16 +133,19 @@ class _Builder:
         ids = {d.device_id for d in devices}
         return count(
             (t for i in ids for t in self._trials[i]),
-            pruned=sum(p.device_id in ids for p in self.results.pruned),
+            pruned=[p for p in self.results.pruned if p.device_id in ids],
             missing=[m for m in self.results.missing if m.device_id in ids],
+            probes=self._probe_ids,
         )
 
     def _section(self, device: DeviceRecord, anchor: str) -> DeviceSection:
         results, trials = self.results, self._trials[device.device_id]
+        variants = [t for t in trials if not t.probe]
         found = findings(results, trials, self.logs, prefix=anchor)
         anchors = {f.case_id: f.anchor for f in found}
         hints = self._hints[device.device_id]
         counts = self._counts([device])
+        found_ceilings = ceilings((t.trial for t in trials), results.cases, device.device_id)
         return DeviceSection(
             anchor=anchor,
             device=device,
@@ -136,12 +154,18 @@ class _Builder:
             warning=device_warning(device),
             findings=found,
             missing=tuple(m for m in results.missing if m.device_id == device.device_id),
-            best=best_groups(trials, self._labels),
-            tables=variant_tables(trials, anchors, hints),
+            best=best_groups(variants, self._labels),
+            tables=variant_tables(variants, anchors, hints, places(found_ceilings, variants)),
             grids=tuple(tile_grids(results, trials, device.device_id)),
             hints=tuple(hints),
-            pruned=_pruned(results, device.device_id),
+            pruned=_pruned(results, device.device_id, self._probe_ids),
             changes=tuple(sorted(self._changes[device.device_id], key=_importance)),
+            pairs=tuple(p for p in self.pairs if device.device_id in (p.gles.device_id, p.vulkan.device_id)),
+            rooflines=charts(found_ceilings, variants, self._labels),
+            precision=precision_tables(results, device.device_id),
+            canaries=canary_facts(trials),
+            unprobed=unprobed(results, trials, device.device_id),
+            shared=next((s for s in self.shared if device.device_id in s.device_ids), None),
         )
 
 
@@ -169,10 +193,10 @@ def soc_file_names(socs: Mapping[str, object]) -> dict[str, str]:
     return names
 
 
-def _pruned(results: RunResults, device_id: str) -> tuple[PrunedGroup, ...]:
+def _pruned(results: RunResults, device_id: str, probes: frozenset[str]) -> tuple[PrunedGroup, ...]:
     groups: dict[str, list[str]] = defaultdict(list)
     for pruned in results.pruned:
-        if pruned.device_id == device_id:
+        if pruned.device_id == device_id and pruned.case_id not in probes:
             groups["; ".join(pruned.reasons)].append(pruned.case_id)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     return tuple(PrunedGroup(reason, len(ids), tuple(ids[:MAX_LISTED])) for reason, ids in ordered)

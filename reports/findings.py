@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from orchestrator.analysis.canaries import refused_by_canary
 from orchestrator.analysis.numerics import ElementError, coordinates, element_error, tolerance_use
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
+from orchestrator.analysis.replays import box, replays
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.results import CaseInfo, RunInfo, RunResults
@@ -45,14 +47,24 @@ class Logs:
 def findings(
     results: RunResults, trials: Sequence[JudgedTrial], logs: Logs, prefix: str
 ) -> tuple[Finding, ...]:
-    """Of one device, most urgent first; anchors are ``PREFIX-fN``."""
+    """Of one device, most urgent first; anchors are ``PREFIX-fN``.
+
+    What a canary took away comes before other infrastructure, because one fault explains many; a wrong probe
+    before wrong variants, because their numbers may hang on it.
+    """
     found: list[Finding] = []
     for outcome in ORDER:
-        chosen = [t for t in trials if t.outcome is outcome]
+        chosen = [t for t in trials if t.outcome is outcome and not _silent(t)]
+        chosen.sort(key=lambda t: not (refused_by_canary(t) or t.probe))
         for i, item in enumerate(chosen):
             kept = logs if i < MAX_DETAILED else None
             found.append(_finding(results, item, kept, f"{prefix}-f{len(found)}"))
     return tuple(found)
+
+
+def _silent(item: JudgedTrial) -> bool:
+    """A probe that this device cannot run is told where its answer would stand."""
+    return item.probe and item.outcome is Outcome.UNSUPPORTED
 
 
 def _finding(results: RunResults, item: JudgedTrial, logs: Logs | None, anchor: str) -> Finding:
@@ -77,21 +89,23 @@ def _finding(results: RunResults, item: JudgedTrial, logs: Logs | None, anchor: 
         log_file=logs.add(trial.log) if long and logs is not None else "",
         repro=repro_command(results.run, trial.case_id, item.device),
         duration_ms=trial.duration_ms,
+        uncounted=refused_by_canary(item),
+        probe=item.probe,
     )
 
 
 def repro_command(run: RunInfo, case_id: str, device: DeviceRecord) -> str:
     """Runs exactly this case on exactly this device, from the folder that the run was started in; for bash.
 
-    A phone is named by its device id: its adb address may be another one tomorrow.
+    The device is named by its id: a phone's adb address may be another one tomorrow, and this machine may
+    have several drivers.
     """
     words = ["tilefarm", "run"]
     words += ["--suite", shell_word(run.suite)] if run.suite else []
     words += ["--matrix", shell_word(run.matrix)] if run.matrix else []
     words += [word for folder in run.kernels for word in ("--kernels", shell_word(folder))]
     words += override_words(run)
-    target = "local" if device.transport == "local" else device.device_id
-    return " ".join([*words, "--case", shell_word(case_id), "--device", shell_word(target)])
+    return " ".join([*words, "--case", shell_word(case_id), "--device", shell_word(device.device_id)])
 
 
 def _detail(info: CaseInfo, output: Numerics) -> OutputDetail:
@@ -113,4 +127,6 @@ def _detail(info: CaseInfo, output: Numerics) -> OutputDetail:
         first_bad=explain(output.first_bad),
         unwritten_at=at(output.unwritten_first),
         differs_at=(None, None) if differs is None else (at(differs.first), at(differs.last)),
+        replays=replays(output),
+        box=box(differs),
     )

@@ -1,6 +1,7 @@
 """ReportModel → self-contained HTML pages: no script, no network, every text escaped."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -9,13 +10,24 @@ from markupsafe import Markup, escape
 
 from orchestrator.analysis.compare import PROVISIONAL
 from orchestrator.analysis.outcome import Outcome
-from reports import numbers
+from orchestrator.analysis.pairs import API_AXIS, Pair
+from orchestrator.analysis.tiles import TILE_AXIS
+from orchestrator.domain.case import Case, axis_text
+from reports import numbers, roofline
 from reports.findings import MAX_DETAILED
 from reports.model import ReportModel, SocPage
-from reports.scope import scope_note
+from reports.scope import scope_note, uncounted
 from reports.text import visible, visible_block
 
 TEMPLATES = Path(__file__).parent / "templates"
+ROOF_FRAME: Mapping[str, int] = {
+    "width": roofline.WIDTH,
+    "height": roofline.HEIGHT,
+    "left": roofline.LEFT,
+    "right": roofline.RIGHT,
+    "top": roofline.TOP,
+    "bottom": roofline.BOTTOM,
+}
 MAX_LISTED = 400
 """Rows of a list of changes or missing results; further ones are counted."""
 MAX_LOGS_CHARACTERS = 200_000
@@ -56,14 +68,45 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "outcomes": Outcome,
         "provisional": PROVISIONAL,
         "scope_note": scope_note(model.run),
+        "uncounted": uncounted(model),
         "bar": numbers.bar,
         "fact": numbers.fact,
         "decimals_for": numbers.decimals_for,
         "heat_step": numbers.heat_step,
         "heat_steps": numbers.HEAT_STEPS,
+        "roof_frame": ROOF_FRAME,
+        "pair_groups": _pair_groups,
+        "pair_variant": _pair_variant,
         "max_detailed": MAX_DETAILED,
         "max_listed": MAX_LISTED,
     }
+
+
+def _pair_groups(pairs: Sequence[Pair]) -> list[tuple[str, list[Pair]]]:
+    """By workload, in order seen; within one by kernel, then the fastest first. At most ``MAX_LISTED``."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.case.workload_label, []).append(pair)
+    found: list[tuple[str, list[Pair]]] = []
+    left = MAX_LISTED
+    for title, rows in groups.items():
+        rows.sort(key=lambda p: (p.case.kernel, p.gles.stats.median_ns if p.gles.stats else math.inf))
+        if left > 0:
+            found.append((title, rows[:left]))
+        left -= len(rows)
+    return found
+
+
+def _pair_variant(case: Case) -> str:
+    """Axes but the API: words stand for themselves, numbers and booleans keep their axis."""
+    words: list[str] = []
+    for name, value in case.axes.items():
+        text = axis_text(value)
+        if name == API_AXIS:
+            continue
+        alone = isinstance(value, str) and (text[:1].isalpha() or name == TILE_AXIS)
+        words.append(text if alone else f"{name}={text}")
+    return " ".join(words)
 
 
 class LogBudget:
@@ -95,6 +138,8 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "ratio": numbers.ratio,
     "mb": numbers.megabytes,
     "share": numbers.tolerance_share,
+    "rate": numbers.rate,
+    "binary": numbers.binary_size,
     "position": numbers.position,
     "block": _block,
 }

@@ -56,7 +56,7 @@ class _Suite:
         trial = item.trial
         case = self._case(results, trial.case_id, trial.duration_ms / 1e3)
         properties = {"case_id": trial.case_id, "code_hash": trial.code_hash, "driver": trial.driver}
-        _add_properties(case, properties | {"outcome": item.outcome.value})
+        _add_properties(case, properties | {"outcome": item.outcome.value, "role": item.info.role})
         message = ": ".join(part for part in (trial.reason, item.note) if part)
         match item.outcome:
             case Outcome.FAILURE:

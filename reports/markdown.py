@@ -4,7 +4,7 @@ from orchestrator.analysis.compare import PROVISIONAL, Change
 from orchestrator.analysis.outcome import Outcome
 from reports.model import Finding, ReportModel
 from reports.numbers import duration, ratio, significant
-from reports.scope import Lost, lost, scope_note
+from reports.scope import Lost, lost, scope_note, uncounted
 from reports.text import visible
 
 MAX_ROWS = 20
@@ -21,24 +21,48 @@ def render_markdown(model: ReportModel) -> str:
     note = scope_note(run)
     lines += [f"{_text(note)}."] if note else []
     warnings = [d.warning for soc in model.socs for d in soc.devices if d.warning]
+    warnings += [s.sentence for s in model.shared]
     if warnings:
         lines += ["", *(f"- {_text(w)}" for w in warnings)]
+    c = model.summary.counts
+    if c.all_probes:
+        lines += ["", f"{c.probes} of {c.all_probes} probes of the devices passed."]
     lines += ["", "| SoC | failed | infra | missing | unexpected pass | known | passed | unsupported |"]
     lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for soc in model.socs:
         lines.append(f"| {_code(soc.soc)} | " + " | ".join(str(n) for n in soc.counts.row) + " |")
     lines += _findings("Unexpected failures", model.findings(Outcome.FAILURE))
-    lines += _findings("Not obtained", model.findings(Outcome.INFRA), lost(model))
+    infra = tuple(f for f in model.findings(Outcome.INFRA) if not f.uncounted)
+    lines += _findings("Not obtained", infra, lost(model), uncounted(model))
     lines += _findings("Unexpected passes", model.findings(Outcome.UNEXPECTEDLY_PASSED))
+    lines += _list("Failures by measured subgroup size", [k.sentence for k in model.by_subgroup])
     lines += _fastest(model)
+    lines += _list("GLES and Vulkan side by side", [f"{p.names}: {p.sentence}" for p in model.pairs])
+    said = [f"{d.device.name}, {t.api}: {s}" for d, t in model.precision for s in t.sentences]
+    lines += _list("Effective precision", said)
     lines += _changes(model)
     return "\n".join(lines) + "\n"
 
 
-def _findings(title: str, found: tuple[Finding, ...], never_came: tuple[Lost, ...] = ()) -> list[str]:
-    if not (found or never_came):
+def _list(title: str, items: list[str]) -> list[str]:
+    if not items:
+        return []
+    return ["", f"**{title}**", "", *(f"- {_text(i)}" for i in items[:MAX_ROWS]), *_more(len(items))]
+
+
+def _findings(
+    title: str,
+    found: tuple[Finding, ...],
+    never_came: tuple[Lost, ...] = (),
+    refused: tuple[Lost, ...] = (),
+) -> list[str]:
+    if not (found or never_came or refused):
         return []
     lines = ["", f"**{title}**", ""]
+    lines += [
+        f"- not counted on {_code(i.device)}: {_code(i.what)}: {_text(i.why)}" for i in refused[:MAX_ROWS]
+    ]
+    lines += _more(len(refused))
     lines += [
         f"- missing on {_code(i.device)}: {_code(i.what)}: {_text(i.why)}" for i in never_came[:MAX_ROWS]
     ]

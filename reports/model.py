@@ -3,18 +3,26 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from orchestrator.analysis.canaries import CanaryFacts
 from orchestrator.analysis.compare import Change, Comparison
 from orchestrator.analysis.hints import HintEffect
 from orchestrator.analysis.numerics import ElementError, ToleranceUse
 from orchestrator.analysis.outcome import ExpectationUse, JudgedTrial, Outcome
+from orchestrator.analysis.pairs import PairTable
+from orchestrator.analysis.replays import Box, Replays
+from orchestrator.analysis.roofline import Point
+from orchestrator.analysis.shared import SharedProcessor
 from orchestrator.analysis.stats import TimingStats
+from orchestrator.analysis.subgroups import KernelBySize
 from orchestrator.analysis.summary import Counts, Summary
 from orchestrator.analysis.tiles import TileGrid
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.kernel import Tolerance
+from orchestrator.domain.precision import Precision
 from orchestrator.domain.results import Excluded, Missing, RunInfo
 from orchestrator.domain.trial import Numerics
 from orchestrator.domain.verdict import Verdict
+from reports.roofline import RoofChart
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,9 @@ class OutputDetail:
     """Coordinates of the first unwritten element."""
     differs_at: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
     """Coordinates of the first and last element that differ between executions."""
+    replays: Replays
+    box: Box | None
+    """Around the elements that differ between executions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,10 @@ class Finding:
     repro: str
     """Command line that runs exactly this case on this device again."""
     duration_ms: int
+    uncounted: bool
+    """Infra because the canary did not vouch for its batch."""
+    probe: bool
+    """It measures the device, not a variant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,8 @@ class VariantRow:
     compile_ns: int | None
     fastest: bool
     """The fastest correct row of its kernel, workload, inputs and clock."""
+    roof: Point | None
+    """Place under the device's measured ceilings; None for a wrong result or without probes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +114,21 @@ class VariantTable:
     """Number of samples and clock, as the rows have them: ``10 samples, wall clock``."""
     hidden_hints: int
     """Rows left out because their hint changes nothing: the row that stays names both hints."""
+    executions: str
+    """Executions of each row whose bits were hashed: ``12`` or ``12 to 59``; empty without an output."""
     low_ns: float
     high_ns: float
     """Smallest and largest sample, the ends of the rows' range bars; 0 without times."""
+
+    @property
+    def placed(self) -> bool:
+        """Some row has a place under the roofline."""
+        return any(r.roof is not None for r in self.rows)
+
+    @property
+    def roof_notes(self) -> tuple[str, ...]:
+        """What a reader of the shares must know, each once."""
+        return tuple(dict.fromkeys(r.roof.note for r in self.rows if r.roof is not None and r.roof.note))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +170,23 @@ class PrunedGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class PrecisionTable:
+    """What one API of a device really delivers."""
+
+    api: str
+    rows: tuple[Precision, ...]
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unprobed:
+    """A probe that has no answer on this device."""
+
+    label: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceSection:
     anchor: str
     device: DeviceRecord
@@ -157,6 +203,15 @@ class DeviceSection:
     hints: tuple[HintEffect, ...]
     pruned: tuple[PrunedGroup, ...]
     changes: tuple[Change, ...]
+    pairs: tuple[PairTable, ...]
+    """The same points through the other API, on this device or on another driver of its processor."""
+    rooflines: tuple[RoofChart, ...]
+    """One an API through which variants ran."""
+    precision: tuple[PrecisionTable, ...]
+    canaries: tuple[CanaryFacts, ...]
+    unprobed: tuple[Unprobed, ...]
+    shared: SharedProcessor | None
+    """Other devices on its processor."""
 
     def of(self, *outcomes: Outcome) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.outcome in outcomes)
@@ -192,6 +247,11 @@ class ReportModel:
     """What every case of this run has in common; left out of the short names."""
     logs: dict[str, str]
     """File name (below the report's folder) → whole log."""
+    pairs: tuple[PairTable, ...]
+    shared: tuple[SharedProcessor, ...]
+    """Devices that execute on one processor."""
+    by_subgroup: tuple[KernelBySize, ...]
+    """Kernels that failed, where devices run them with different subgroup sizes."""
 
     @property
     def slow(self) -> tuple[Change, ...]:
@@ -220,4 +280,10 @@ class ReportModel:
         return sum(len(d.best) for soc in self.socs for d in soc.devices)
 
     def findings(self, *outcomes: Outcome) -> tuple[Finding, ...]:
-        return tuple(f for soc in self.socs for d in soc.devices for f in d.of(*outcomes))
+        """Of all devices; what a canary took away comes first, because one fault explains many."""
+        found = [f for soc in self.socs for d in soc.devices for f in d.of(*outcomes)]
+        return tuple(sorted(found, key=lambda f: not f.uncounted))
+
+    @property
+    def precision(self) -> tuple[tuple[DeviceSection, PrecisionTable], ...]:
+        return tuple((d, table) for soc in self.socs for d in soc.devices for table in d.precision)

@@ -76,6 +76,22 @@ def megabytes(count: int) -> str:
     return significant(count / 1e6)
 
 
+def rate(per_s: float, unit: str) -> str:
+    """Per second with the decimal prefix that fits: ``4.27 TB/s``, ``51.2 TFLOP/s``, ``812 MB/s``."""
+    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if per_s >= size:
+            return f"{significant(per_s / size)} {prefix}{unit}"
+    return f"{significant(per_s)} {unit}"
+
+
+def binary_size(nbytes: int) -> str:
+    """``64 KiB``, ``256 MiB``; buffers come in powers of two."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if nbytes >= size:
+            return f"{nbytes / size:.4g} {unit}"
+    return f"{nbytes} B"
+
+
 def tolerance_share(use: ToleranceUse | None) -> str:
     """``21 %``, ``≥ 21 %`` for a lower bound, ``×745`` far beyond it, ``∞`` for a non-finite error.
 

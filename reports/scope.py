@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from orchestrator.analysis.outcome import Outcome
 from orchestrator.domain.results import RunInfo
 from reports.model import ReportModel
 from reports.text import shell_word
@@ -30,6 +31,19 @@ class Lost:
     why: str
 
 
+def uncounted(model: ReportModel) -> tuple[Lost, ...]:
+    """Results that exist and do not count because the canary did not vouch for their batch."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for f in model.findings(Outcome.INFRA):
+        if f.uncounted:
+            groups.setdefault((f.device_name, f.reason), []).append(f.case_id)
+    return tuple(Lost(device, _cases(ids, model), why) for (device, why), ids in groups.items())
+
+
+def _cases(ids: list[str], model: ReportModel) -> str:
+    return model.labels.get(ids[0], ids[0]) if len(ids) == 1 else f"{len(ids)} cases"
+
+
 def lost(model: ReportModel) -> tuple[Lost, ...]:
     """Everything missing, grouped by device and reason, in the order of the results."""
     names = {d.device.device_id: d.device.name for soc in model.socs for d in soc.devices}
@@ -38,11 +52,6 @@ def lost(model: ReportModel) -> tuple[Lost, ...]:
         groups.setdefault((m.device_id, m.why, bool(m.case_id)), []).append(m.case_id)
     found: list[Lost] = []
     for (device_id, why, planned), ids in groups.items():
-        if not planned:
-            what = "the whole device"
-        elif len(ids) == 1:
-            what = model.labels.get(ids[0], ids[0])
-        else:
-            what = f"{len(ids)} cases"
+        what = _cases(ids, model) if planned else "the whole device"
         found.append(Lost(names.get(device_id, device_id), what, why))
     return tuple(found)

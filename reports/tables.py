@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from orchestrator.analysis.hints import HINT_AXIS, HintEffect
 from orchestrator.analysis.metrics import Baseline, BaselineKey, baselines, gflops, speedup, traffic_ratio
 from orchestrator.analysis.numerics import worst_error, worst_use
 from orchestrator.analysis.outcome import JudgedTrial
+from orchestrator.analysis.replays import executions, range_words
+from orchestrator.analysis.roofline import Point
 from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.case import Case, axis_text
 from orchestrator.domain.verdict import Verdict
@@ -18,11 +20,27 @@ INPUTS = "inputs"
 SEED = "seed"
 
 
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What every row of a device looks things up in."""
+
+    naive: Mapping[BaselineKey, Baseline]
+    anchors: Mapping[str, str]
+    roofs: Mapping[str, Point]
+    joined: Mapping[str, str]
+    """Case id → the names of the hints that share its row."""
+
+
 def variant_tables(
-    trials: Sequence[JudgedTrial], anchors: Mapping[str, str], hints: Sequence[HintEffect]
+    trials: Sequence[JudgedTrial],
+    anchors: Mapping[str, str],
+    hints: Sequence[HintEffect],
+    roofs: Mapping[str, Point],
 ) -> tuple[VariantTable, ...]:
-    """One table per op and shape. ``anchors``: case id → finding. Hints without effect share a row."""
-    naive = baselines(trials)
+    """One table per op and shape. ``anchors``: case id → finding. Hints without effect share a row.
+
+    ``roofs``: case id → place under the device's ceilings.
+    """
     merged = _merged(hints)
     kept: dict[str, list[JudgedTrial]] = defaultdict(list)
     hidden: dict[str, int] = defaultdict(int)
@@ -35,7 +53,8 @@ def variant_tables(
             kept[title].append(item)
     names = {t.info.case.case_id: str(t.info.case.axes.get(HINT_AXIS, "")) for t in trials}
     joined = {ids[0]: " = ".join(names[i] for i in ids) for ids in set(merged.values())}
-    return tuple(_table(title, items, naive, anchors, joined, hidden[title]) for title, items in kept.items())
+    context = _Context(baselines(trials), anchors, roofs, joined)
+    return tuple(_table(title, items, context, hidden[title]) for title, items in kept.items())
 
 
 def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGroup, ...]:
@@ -82,20 +101,17 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
 def _table(
     title: str,
     items: Sequence[JudgedTrial],
-    naive: Mapping[BaselineKey, Baseline],
-    anchors: Mapping[str, str],
-    joined: Mapping[str, str],
+    context: _Context,
     hidden: int,
 ) -> VariantTable:
-    texts = [_values(t.info.case, joined) for t in items]
+    texts = [_values(t.info.case, context.joined) for t in items]
     names = list(dict.fromkeys(name for values in texts for name in values))
     common = [n for n in names if len({values.get(n, "") for values in texts}) == 1]
     columns = [n for n in names if n not in common]
     fastest = _fastest(items)
     ordered = sorted(zip(items, texts, strict=True), key=lambda pair: _order(pair[0]))
     rows = tuple(
-        _row(item, tuple(values.get(c, "") for c in columns), naive, anchors, fastest)
-        for item, values in ordered
+        _row(item, tuple(values.get(c, "") for c in columns), context, fastest) for item, values in ordered
     )
     timed = [r.stats for r in rows if r.stats is not None]
     return VariantTable(
@@ -106,6 +122,7 @@ def _table(
         clock_notes=tuple(dict.fromkeys(s.clock_note for s in timed if s.clock_note)),
         clocks=tuple(dict.fromkeys(f"{s.n} samples, {s.clock} clock" for s in timed)),
         hidden_hints=hidden,
+        executions=range_words([executions(t.trial.outputs) for t in items]),
         low_ns=min((s.min_ns for s in timed), default=0.0),
         high_ns=max((s.max_ns for s in timed), default=0.0),
     )
@@ -114,22 +131,21 @@ def _table(
 def _row(
     item: JudgedTrial,
     values: tuple[str, ...],
-    naive: Mapping[BaselineKey, Baseline],
-    anchors: Mapping[str, str],
+    context: _Context,
     fastest: frozenset[str],
 ) -> VariantRow:
     trial, info = item.trial, item.info
     stats = timing_stats(trial.timing)
     correct = trial.verdict is Verdict.PASS
     return VariantRow(
-        anchor=anchors.get(trial.case_id, ""),
+        anchor=context.anchors.get(trial.case_id, ""),
         case_id=trial.case_id,
         kernel=info.case.kernel,
         values=values,
         outcome=item.outcome,
         verdict=trial.verdict,
         stats=stats,
-        speedup=speedup(item, naive),
+        speedup=speedup(item, context.naive),
         gflops=gflops(info.cost, stats) if stats is not None and correct else None,
         bytes_moved=info.cost.bytes_moved,
         traffic_ratio=traffic_ratio(info.cost),
@@ -137,6 +153,7 @@ def _row(
         use=worst_use(trial.outputs, info.tolerance),
         compile_ns=sum(trial.timing.compile_ns) if trial.timing is not None else None,
         fastest=trial.case_id in fastest,
+        roof=context.roofs.get(trial.case_id),
     )
 
 

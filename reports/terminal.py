@@ -12,7 +12,7 @@ from orchestrator.analysis.compare import PROVISIONAL, Change
 from orchestrator.analysis.outcome import Outcome
 from reports.model import BestRow, Finding, ReportModel
 from reports.numbers import DASH, duration, percent, ratio, significant
-from reports.scope import Lost, lost, scope_note
+from reports.scope import Lost, lost, scope_note, uncounted
 from reports.text import visible
 
 MAX_ROWS = 15
@@ -27,6 +27,7 @@ def summary_table(model: ReportModel) -> RenderableType:
     note = scope_note(model.run)
     parts += [Text(visible(note) + ".", no_wrap=True, overflow="ignore")] if note else []
     parts += [_text(d.warning, "yellow") for soc in model.socs for d in soc.devices if d.warning]
+    parts += [_text(s.sentence) for s in model.shared]
     if model.comparison is not None:
         parts += [
             _text(
@@ -36,16 +37,25 @@ def summary_table(model: ReportModel) -> RenderableType:
             for e in model.comparison.epochs[:MAX_ROWS]
         ]
     parts += [_counts(model)]
-    for title, outcome, never_came in (
-        ("Unexpected failures", Outcome.FAILURE, ()),
-        ("Not obtained", Outcome.INFRA, lost(model)),
-        ("Unexpected passes", Outcome.UNEXPECTEDLY_PASSED, ()),
+    for title, outcome, never_came, refused in (
+        ("Unexpected failures", Outcome.FAILURE, (), ()),
+        ("Not obtained", Outcome.INFRA, lost(model), uncounted(model)),
+        ("Unexpected passes", Outcome.UNEXPECTEDLY_PASSED, (), ()),
     ):
-        found = model.findings(outcome)
-        if found or never_came:
-            parts.append(_findings(title, found, never_came, model))
+        found = [f for f in model.findings(outcome) if not f.uncounted]
+        if found or never_came or refused:
+            parts.append(_findings(title, found, never_came, refused, model))
+    if model.by_subgroup:
+        parts += [Text(), _text("Failures by measured subgroup size", "bold")]
+        parts += [_text(k.sentence) for k in model.by_subgroup[:MAX_ROWS]]
     if model.best_total:
         parts.append(_fastest(model))
+    if model.pairs:
+        parts += [Text(), _text("GLES and Vulkan side by side", "bold")]
+        parts += [_text(f"{p.names}: {p.sentence}") for p in model.pairs[:MAX_ROWS]]
+    if model.precision:
+        parts += [Text(), _text("Effective precision", "bold")]
+        parts += [_text(line) for line in precision_lines(model)]
     if model.comparison is not None:
         parts += [Text(), changes_table(model)]
     return Group(*parts)
@@ -65,12 +75,25 @@ def _counts(model: ReportModel) -> Table:
     return table
 
 
+def precision_lines(model: ReportModel) -> list[str]:
+    """``llvmpipe, gles: mediump runs as fp32 here: no gain to expect``, the first of them."""
+    lines = [f"{d.device.name}, {t.api}: {s}" for d, t in model.precision for s in t.sentences]
+    return lines[:MAX_ROWS] + ([f"and {len(lines) - MAX_ROWS} more"] if len(lines) > MAX_ROWS else [])
+
+
 def _findings(
-    title: str, found: tuple[Finding, ...], never_came: tuple[Lost, ...], model: ReportModel
+    title: str,
+    found: Sequence[Finding],
+    never_came: Sequence[Lost],
+    refused: Sequence[Lost],
+    model: ReportModel,
 ) -> RenderableType:
     """Lines, not a table: a command that is folded into a column cannot be copied."""
     shown = _more(title, max(len(found), len(never_came)))
     lines: list[RenderableType] = [Text(), _text(shown, "bold")]
+    for item in refused[:MAX_ROWS]:
+        lines.append(_text(f"not counted on {item.device}: {item.what}"))
+        lines.append(Padding(_text(item.why), (0, 0, 0, 4)))
     for item in never_came[:MAX_ROWS]:
         lines.append(_text(f"missing on {item.device}: {item.what}"))
         lines.append(Padding(_text(item.why), (0, 0, 0, 4)))

@@ -47,6 +47,8 @@ class Change:
     """The driver that executed the case, or the device's driver or driver library."""
     device_changed: bool
     """The device's OS build or limits."""
+    probe: bool = False
+    """It measured the device: no variant became slower, and its time bounds nothing."""
 
     @property
     def new_epoch(self) -> bool:
@@ -87,6 +89,8 @@ class Change:
     def notable(self) -> bool:
         """Worth a line: another verdict about the kernel, a moved time, or other bits from the same code."""
         blame = self.verdict_changed and Verdict.INFRA not in (self.verdict_before, self.verdict_after)
+        if self.probe:
+            return blame
         return blame or self.moved or (self.hash_changed is True and not self.code_changed)
 
     @property
@@ -125,8 +129,12 @@ class Comparison:
     missing: tuple[OneSided, ...]
 
     def slowdowns(self, bound: float) -> tuple[Change, ...]:
-        """Changes whose ratio is above ``bound`` (1.10: ten percent slower) within one epoch."""
-        return tuple(c for c in self.changes if not c.new_epoch and c.ratio is not None and c.ratio > bound)
+        """Changes of variants whose ratio is above ``bound`` (1.10: ten percent slower) within one epoch."""
+        return tuple(
+            c
+            for c in self.changes
+            if not c.probe and not c.new_epoch and c.ratio is not None and c.ratio > bound
+        )
 
 
 def compare(before: RunResults, after: RunResults) -> Comparison:
@@ -199,6 +207,7 @@ def _change(
         code_changed=old.code_hash != new.code_hash,
         driver_changed=(new.device_id, "driver") in broken or old_driver != new_driver,
         device_changed=(new.device_id, "device") in broken,
+        probe=after.cases[new.case_id].role != "op",
     )
 
 

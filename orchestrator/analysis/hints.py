@@ -56,7 +56,7 @@ def hint_effects(judged: Iterable[JudgedTrial]) -> list[HintEffect]:
     """One entry per (device, kernel, api, set of hints) with at least one comparison, in order seen."""
     families: dict[tuple[str, str], list[JudgedTrial]] = defaultdict(list)
     for item in judged:
-        if item.trial.verdict is Verdict.PASS and HINT_AXIS in item.info.case.axes:
+        if item.trial.verdict is Verdict.PASS and HINT_AXIS in item.info.case.axes and not item.probe:
             families[item.device.device_id, _family(item.info.case)].append(item)
     compared: dict[_Group, int] = defaultdict(int)
     bits: dict[_Group, int] = defaultdict(int)

@@ -1,11 +1,12 @@
 """Each trial against the known failures that apply to it on a given day."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 from typing import assert_never
 
+from orchestrator.analysis.demotion import Demotions
 from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import WireError
@@ -51,6 +52,11 @@ class JudgedTrial:
     expectation: Expectation | None = None
     """The known failure that decided the outcome, or the expired one that no longer did."""
 
+    @property
+    def probe(self) -> bool:
+        """It measured the device, not a variant: in no table, list or count of variants."""
+        return self.info.role != "op"
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectationUse:
@@ -87,6 +93,9 @@ def trial_driver(trial: Trial, device: DeviceRecord, case: Case) -> str:
 def judge(results: RunResults, today: date, compile_when: CompileWhen = compile_recorded) -> Judgement:
     """Outcome of every trial, in the order of ``results.trials``.
 
+    A precision probe that ran and found less precision than was asked for counts as a mismatch (field case
+    G1-13), so that known failures, counts and exit code treat it as any wrong result.
+
     Raises:
         WireError: a trial names a device or a case that the results do not describe.
         UsageError: a ``when`` that is not a selection expression.
@@ -95,9 +104,11 @@ def judge(results: RunResults, today: date, compile_when: CompileWhen = compile_
     predicates = [compile_when(e.when) for e in results.expectations]
     matched = [0] * len(predicates)
     met = [0] * len(predicates)
+    demotions = Demotions(results)
     judged: list[JudgedTrial] = []
-    for trial in results.trials:
-        info, device = _lookup(results, devices, trial)
+    for recorded in results.trials:
+        info, device = _lookup(results, devices, recorded)
+        trial = _with_demotion(recorded, demotions)
         driver = trial_driver(trial, device, info.case)
         covering: list[Expectation] = []
         for i, (expectation, predicate) in enumerate(zip(results.expectations, predicates, strict=True)):
@@ -110,6 +121,14 @@ def judge(results: RunResults, today: date, compile_when: CompileWhen = compile_
         ExpectationUse(e, e.expired(today), matched[i], met[i]) for i, e in enumerate(results.expectations)
     )
     return Judgement(tuple(judged), uses)
+
+
+def _with_demotion(trial: Trial, demotions: Demotions) -> Trial:
+    demoted = demotions.of(trial)
+    if not demoted or trial.verdict not in (Verdict.PASS, Verdict.MISMATCH):
+        return trial
+    reason = "; ".join(part for part in (demoted, trial.reason) if part)
+    return replace(trial, verdict=Verdict.MISMATCH, reason=reason)
 
 
 def judge_trial(

@@ -1,12 +1,12 @@
 """Counts, the verdict in one sentence, and the exit code."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.compare import Change, Comparison
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
-from orchestrator.domain.results import Missing, RunResults
+from orchestrator.domain.results import Missing, Pruned, RunResults
 
 EXIT_OK, EXIT_WRONG, EXIT_INFRA = 0, 1, 3
 MAX_ABSENT = 3
@@ -32,6 +32,12 @@ class Counts:
     """Refused on the device."""
     pruned: int = 0
     """Dropped before dispatch."""
+    probes: int = 0
+    """Probes of the device that passed: in no other number, because a probe is no variant."""
+    probes_unsupported: int = 0
+    """Probes that the device cannot run, refused or pruned."""
+    probes_bad: int = 0
+    """Of ``failed``, ``known`` and ``unexpected_pass``, the probes."""
 
     @property
     def row(self) -> tuple[int, ...]:
@@ -48,8 +54,18 @@ class Counts:
 
     @property
     def measured(self) -> int:
-        """Trials that say something about a kernel."""
-        return self.passed + self.failed + self.known + self.unexpected_pass
+        """Trials that say something about a variant."""
+        return self.passed + self.failed + self.known + self.unexpected_pass - self.probes_bad
+
+    @property
+    def all_probes(self) -> int:
+        """Probes that ran to a result."""
+        return self.probes + self.probes_bad
+
+    @property
+    def planned(self) -> int:
+        """Every point, each once."""
+        return sum(self.row) + self.probes + self.probes_unsupported
 
     @property
     def not_obtained(self) -> int:
@@ -65,9 +81,19 @@ class Summary:
     """True when the sentence reports something that a person must act on."""
 
 
-def count(trials: Iterable[JudgedTrial], *, pruned: int, missing: Iterable[Missing]) -> Counts:
+def count(
+    trials: Iterable[JudgedTrial],
+    *,
+    pruned: Iterable[Pruned],
+    missing: Iterable[Missing],
+    probes: Container[str] = frozenset(),
+) -> Counts:
+    """``probes``: case ids of probes. One that went wrong counts as any trial; one that passed, apart."""
     lost = [bool(m.case_id) for m in missing]
-    by = Counter(t.outcome for t in trials)
+    known = list(trials)
+    dropped = [p.case_id in probes for p in pruned]
+    by = Counter(t.outcome for t in known if not (t.probe and t.outcome in _QUIET))
+    quiet = Counter(t.outcome for t in known if t.probe and t.outcome in _QUIET)
     return Counts(
         passed=by[Outcome.PASSED],
         failed=by[Outcome.FAILURE],
@@ -77,8 +103,18 @@ def count(trials: Iterable[JudgedTrial], *, pruned: int, missing: Iterable[Missi
         missing=lost.count(True),
         absent=lost.count(False),
         unsupported=by[Outcome.UNSUPPORTED],
-        pruned=pruned,
+        pruned=dropped.count(False),
+        probes=quiet[Outcome.PASSED],
+        probes_unsupported=quiet[Outcome.UNSUPPORTED] + dropped.count(True),
+        probes_bad=sum(t.probe and t.outcome in _MEASURED and t.outcome not in _QUIET for t in known),
     )
+
+
+_QUIET = frozenset({Outcome.PASSED, Outcome.UNSUPPORTED})
+"""Outcomes of a probe that nobody must act on."""
+_MEASURED = frozenset(
+    {Outcome.PASSED, Outcome.FAILURE, Outcome.EXPECTED_FAILURE, Outcome.UNEXPECTEDLY_PASSED}
+)
 
 
 def summarise(
@@ -92,11 +128,11 @@ def summarise(
     Exit code 1 when a kernel is wrong unexpectedly or slower than the bound; else 3 when results or
     devices are missing, infrastructure failed, the run is incomplete or nothing was planned; else 0.
     """
-    counts = count(trials, pruned=len(results.pruned), missing=results.missing)
+    counts = count(trials, pruned=results.pruned, missing=results.missing, probes=probe_ids(results))
     bound = bound_of(results, max_slowdown)
     slow = comparison.slowdowns(bound) if comparison is not None and bound is not None else ()
     incomplete = not results.run.finished_at
-    nothing = counts.measured + counts.not_obtained + counts.unsupported + counts.pruned == 0
+    nothing = counts.planned == 0
     if counts.failed or slow:
         exit_code = EXIT_WRONG
     elif counts.not_obtained or counts.absent or incomplete or nothing:
@@ -116,6 +152,11 @@ def summarise(
         exit_code=exit_code,
         bad=exit_code != EXIT_OK or not counts.measured,
     )
+
+
+def probe_ids(results: RunResults) -> frozenset[str]:
+    """Cases that measure the device."""
+    return frozenset(case_id for case_id, info in results.cases.items() if info.role != "op")
 
 
 def bound_of(results: RunResults, given: float | None) -> float | None:
@@ -139,9 +180,12 @@ def sentence(
     news: list[str] = []
     if counts.failed:
         failures = [t for t in trials if t.outcome is Outcome.FAILURE]
-        kinds = Counter(str(t.trial.verdict) for t in failures)
+        kinds = Counter((t.trial.verdict.value, t.probe) for t in failures)
         # A pass that the host's re-check contradicts is a failure whose verdict still says pass.
-        named = ", ".join(f"{n} {'re-check disagreed' if k == 'pass' else k}" for k, n in kinds.most_common())
+        named = ", ".join(
+            f"{n} {'re-check disagreed' if verdict == 'pass' else verdict}{' of a probe' if probe else ''}"
+            for (verdict, probe), n in kinds.most_common()
+        )
         news.append(f"{counts.failed} unexpected {_plural(counts.failed, 'failure')} ({named})")
     if slow and max_slowdown is not None:
         news.append(f"{len(slow)} slower than the bound of ×{max_slowdown:.2f}")
@@ -161,6 +205,8 @@ def sentence(
             f"{counts.unexpected_pass} unexpected {_plural(counts.unexpected_pass, 'pass', 'passes')}"
         )
     rest = _measured(counts) if counts.measured else _nothing(counts, absent)
+    if counts.all_probes:
+        rest += f", {counts.probes} of {counts.all_probes} probes passed"
     if news:
         return f"{_capital('; '.join(news))}. {_capital(rest)}."
     return f"No unexpected failure: {rest}." if counts.measured else f"{_capital(rest)}."
@@ -176,6 +222,8 @@ def _nothing(counts: Counts, absent: Sequence[Missing]) -> str:
         why.append(f"{dropped} {_plural(dropped, 'point')} unsupported")
     if not why and not counts.not_obtained:
         why.append("no point was planned on any device")
+    if counts.all_probes:
+        return "no variant was measured"
     return "nothing was measured" + (f" ({'; '.join(why)})" if why else "")
 
 

@@ -51,7 +51,9 @@ def tile_grids(results: RunResults, judged: Iterable[JudgedTrial], device_id: st
     """Every grid of a device with at least three measured tile sizes, in order of the trials."""
     families: dict[tuple[str, ...], list[JudgedTrial]] = defaultdict(list)
     for item in judged:
-        if item.device.device_id == device_id and tile_coordinates(_tile(item.info.case.axes)):
+        if item.device.device_id != device_id or item.probe:
+            continue
+        if tile_coordinates(_tile(item.info.case.axes)):
             families[_family(item.info.case.kernel, item.info.case.workload_id, item.info.case.axes)].append(
                 item
             )

@@ -59,7 +59,7 @@ def test_worst_element_has_coordinates_of_the_outputs_shape() -> None:
 
 def test_repro_runs_exactly_one_case_on_one_device() -> None:
     local, phone = _section(LOCAL).findings[0], _section(PHONE).findings[0]
-    assert local.repro == f"tilefarm run --suite smoke --case {local.case_id} --device local"
+    assert local.repro == f"tilefarm run --suite smoke --case {local.case_id} --device {LOCAL}"
     assert phone.repro == f"tilefarm run --suite smoke --case {phone.case_id} --device {PHONE}"
 
 

@@ -1,0 +1,43 @@
+"""What the probes of a run say about each device: delivered precision, and what has no answer."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from orchestrator.analysis.outcome import JudgedTrial, Outcome
+from orchestrator.analysis.precision import sentence
+from orchestrator.domain.case import Case, axis_text
+from orchestrator.domain.precision import Precision
+from orchestrator.domain.results import RunResults
+from reports.model import PrecisionTable, Unprobed
+
+
+def precision_tables(results: RunResults, device_id: str) -> tuple[PrecisionTable, ...]:
+    """One an API, in order probed."""
+    groups: dict[str, list[Precision]] = defaultdict(list)
+    for found in results.precision:
+        if found.device_id == device_id:
+            groups[found.api].append(found)
+    return tuple(
+        PrecisionTable(api, tuple(rows), tuple(dict.fromkeys(sentence(row) for row in rows)))
+        for api, rows in groups.items()
+    )
+
+
+def unprobed(results: RunResults, trials: Iterable[JudgedTrial], device_id: str) -> tuple[Unprobed, ...]:
+    """Probes that were refused on the device or dropped before dispatch, with the reason."""
+    refused = [
+        Unprobed(probe_label(t.info.case), t.trial.reason)
+        for t in trials
+        if t.probe and t.outcome is Outcome.UNSUPPORTED
+    ]
+    dropped = [
+        Unprobed(probe_label(info.case), "; ".join(p.reasons))
+        for p in results.pruned
+        if p.device_id == device_id and (info := results.cases.get(p.case_id)) and info.role != "op"
+    ]
+    return (*dropped, *refused)
+
+
+def probe_label(case: Case) -> str:
+    """``fma vulkan fp16``: axis values alone, a probe has few."""
+    return " ".join([case.kernel, *(axis_text(v) for v in case.axes.values())])
