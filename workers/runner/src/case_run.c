@@ -14,6 +14,9 @@ bool case_fail(struct case_run *run) {
     case FAULT_LOST: /* it is this kernel that took the context down (but see case_execute) */
         run->status = CASE_CRASHED;
         break;
+    case FAULT_UNSUPPORTED:
+        run->status = CASE_UNSUPPORTED;
+        break;
     default:
         run->status = CASE_ERROR;
     }

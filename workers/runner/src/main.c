@@ -17,11 +17,14 @@
 #include "version.h"
 
 static const char usage[] =
-    "usage: tilefarm-runner probe [--api gles]   print the GPU's profile\n"
+    "usage: tilefarm-runner probe [--api gles|vulkan]\n"
+    "                                            print a profile for each API and GPU that opens\n"
     "       tilefarm-runner run JOB_DIR          run JOB_DIR/job.txt, print results as JSON lines\n"
     "       tilefarm-runner --version\n"
     "environment:\n"
-    "  TILEFARM_IMPOSE=shared_bytes=16384,...   lower the device's limits to these\n"
+    "  TILEFARM_IMPOSE=shared_bytes=16384,float16=0,...\n"
+    "                                           lower the device's limits, take features away\n"
+    "  TILEFARM_VALIDATE=1                      Vulkan under the Khronos validation layer\n"
     "  TILEFARM_SYSFS=DIR                       read sensors below DIR\n"
     "  TILEFARM_EGL_PLATFORM=surfaceless|device|default\n"
     "exit code: 0 final record written, 1 stdout closed or signal, 2 usage or job file,\n"
@@ -53,14 +56,14 @@ static void without_shader_caches(void) {
 }
 
 static int run_probe(int argc, char **argv, const char *impose) {
-    struct probe probe = {.api = "gles", .impose = impose};
+    struct probe probe = {.impose = impose};
     if (argc == 4 && strcmp(argv[2], "--api") == 0) {
         probe.api = argv[3];
     } else if (argc != 2) {
-        return refuse("probe: expected: probe [--api gles]");
+        return refuse("probe: expected: probe [--api gles|vulkan]");
     }
-    if (backend_find(probe.api) == NULL) {
-        return refuse("probe: this runner knows only --api gles");
+    if (probe.api != NULL && backend_find(probe.api) == NULL) {
+        return refuse("probe: this runner has no such API; it knows gles and vulkan");
     }
     return probe_run(&probe, STDOUT_FILENO);
 }

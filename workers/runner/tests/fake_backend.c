@@ -132,7 +132,8 @@ static struct device *vulkan_open(const struct opening *opening, struct failure 
     }
     struct device *d = open_device(&fake_vulkan, failure);
     if (d != NULL) {
-        (void)snprintf(d->driver.renderer, sizeof d->driver.renderer, "%s", adapters[i]);
+        (void)snprintf(d->driver.renderer, sizeof d->driver.renderer, "fake GPU %zu", i);
+        (void)snprintf(d->driver.adapter, sizeof d->driver.adapter, "%s", adapters[i]);
         (void)snprintf(d->driver.version, sizeof d->driver.version, "enabled: %s",
                        opening->enable == NULL ? "" : opening->enable);
     }

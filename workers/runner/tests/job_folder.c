@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "execute.h"
 #include "sha256.h"
 
 void folder_open(struct job_folder *f) {
@@ -62,6 +63,20 @@ void folder_case(struct job_folder *f, const char *id, const char *program, cons
     f->cases++;
 }
 
+void folder_buffers(struct job_folder *f, const char *id, const char *api, const char *dtype,
+                    size_t count) {
+    float *x = calloc(count, sizeof *x);
+    CHECK(x != NULL);
+    for (size_t i = 0; i < count; i++) {
+        x[i] = (float)(i + 1);
+    }
+    const char *blob = folder_blob(f, x, count * sizeof *x);
+    folder_add(f, "case %s\napi %s\ndeadline_ms 20000\n", id, api);
+    folder_add(f, "buffer x in f32 %zu %s\nbuffer y out %s %zu\n", count, blob, dtype, count);
+    free(x);
+    f->cases++;
+}
+
 struct job *folder_load(struct job_folder *f) {
     struct job_error error = {""};
     char path[80];
@@ -86,6 +101,21 @@ const char *supervised(const struct job *job, const struct work *work, bool *fin
     size_t size = fread(text, 1, sizeof text - 1, file);
     text[size] = '\0';
     CHECK(fclose(file) == 0);
+    return text;
+}
+
+const char *executed(struct job_folder *f, const char *impose) {
+    static struct stage_board *board;
+    bool finished = false;
+    board = board == NULL ? stage_board_new() : board;
+    CHECK(board != NULL);
+    struct job *job = folder_load(f);
+    struct execution e = {
+        .job = job, .impose = impose, .sysfs_root = "/nonexistent", .board = board};
+    const struct work work = {.run = execute_batch, .arg = &e, .board = board};
+    const char *text = supervised(job, &work, &finished);
+    CHECK(finished);
+    job_free(job);
     return text;
 }
 

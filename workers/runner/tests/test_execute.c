@@ -12,24 +12,12 @@
 
 static struct stage_board *board;
 
-static const char *run(struct job_folder *f, const char *impose) {
-    bool finished = false;
-    struct job *job = folder_load(f);
-    struct execution e = {
-        .job = job, .impose = impose, .sysfs_root = "/nonexistent", .board = board};
-    const struct work work = {.run = execute_batch, .arg = &e, .board = board};
-    const char *text = supervised(job, &work, &finished);
-    CHECK(finished);
-    job_free(job);
-    return text;
-}
-
 /* Runs one case with that program; gives its end record. */
 static const char *one(const char *program, const char *extra, const char *impose) {
     struct job_folder f;
     folder_open(&f);
     folder_case(&f, "c", program, extra);
-    const char *record = end_of(run(&f, impose), "c");
+    const char *record = end_of(executed(&f, impose), "c");
     folder_close(&f);
     return record;
 }
@@ -100,7 +88,7 @@ static void crashes_and_hangs_cost_one_case(void) {
     folder_case(&f, "hang", "double hang=dispatch", "");
     folder_case(&f, "lost", "double lost=now", "");
     folder_case(&f, "last", "double", "");
-    const char *text = run(&f, NULL);
+    const char *text = executed(&f, NULL);
     CHECK_HAS(end_of(text, "first"), "\"status\":\"ok\"");
     CHECK_HAS(end_of(text, "crash"), "\"crashed\",\"stage\":\"dispatch\",\"signal\":6}");
     CHECK_HAS(end_of(text, "compiler"), "\"crashed\",\"stage\":\"compile\",\"signal\":6}");
@@ -124,7 +112,7 @@ static void inout_and_scratch(void) {
     folder_add(&f, "buffer h in f16 3 %s\nbuffer t scratch f16 3\n", folder_blob(&f, y, 6));
     folder_add(&f, "pass %s 1 1 1 0 h,t\nkeep t always\nendcase\n", folder_blob(&f, "none", 4));
     f.cases = 2;
-    const char *text = run(&f, NULL);
+    const char *text = executed(&f, NULL);
     const char *record = end_of(text, "c");
     CHECK_HAS(record,
               "\":2},\"guard\":\"ok\",\"unwritten\":0,"); /* the timed block is not counted */
@@ -156,7 +144,7 @@ static void bad_blobs(void) {
     (void)snprintf(path, sizeof path, "%s/blobs/%s", f.path, program);
     FILE *file = fopen(path, "w");
     CHECK(file != NULL && fputs("double nan=1", file) >= 0 && fclose(file) == 0);
-    const char *text = run(&f, NULL);
+    const char *text = executed(&f, NULL);
     CHECK_HAS(end_of(text, "short"), "a buffer of 12 bytes was expected, not 8");
     CHECK_HAS(end_of(text, "corrupt"), "\"status\":\"error\",\"stage\":\"buffers\"");
     CHECK_HAS(end_of(text, "corrupt"), "its content has another sha256");
