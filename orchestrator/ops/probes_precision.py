@@ -24,7 +24,8 @@ EXP_ARGUMENTS = (
     -40.0, -60.0, -80.0, -86.0, -87.0, -87.5, -88.0, -90.0, -95.0, -100.0, -103.0, -104.0, -105.0, -110.0,
     -200.0, -1000.0, -65504.0, -math.inf,
 )  # fmt: skip
-"""All exact in fp16, whose smallest normal number is e^-9.7 and smallest e^-16.6 (fp32: e^-87.3, e^-103.3)."""
+"""All exact in fp16. e^-9.7 is its smallest normal number and e^-16.6 its smallest one;
+for fp32 these are e^-87.3 and e^-103.3."""
 
 _MAX32 = (2 - 2.0**-23) * 2.0**127
 
