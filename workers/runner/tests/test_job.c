@@ -46,6 +46,26 @@ static void good_file(void) {
     job_free(job);
 }
 
+static void every_statement_of_vulkan(void) {
+    struct job_error error = {""};
+    struct job *job =
+        parse(HEAD "adapter vulkan 13-0a1b\nenable float16,storage16\n" CASE
+                   "idle_replays 50 60000\n" BUFS PASS "constants 0,4294967295\nsubgroup 32\n" PASS
+                   "check y " H " 0 0 0\nshape y 1,7\nkeep y failed\nendcase\nend 1\n",
+              &error);
+    CHECK_TEXT(error.text, "");
+    CHECK_TEXT(job->adapter_api, "vulkan");
+    CHECK_TEXT(job->adapter, "13-0a1b");
+    CHECK_TEXT(job->enable, "float16,storage16");
+    const struct job_case *c = &job->cases[0];
+    CHECK(c->idle_replays == 50 && c->idle_ms == 60000);
+    CHECK(c->passes[0].constant_count == 2 && c->passes[0].subgroup == 32);
+    CHECK(c->passes[0].constants[0] == 0 && c->passes[0].constants[1] == UINT32_MAX);
+    CHECK(c->passes[1].constant_count == 0 && c->passes[1].subgroup == 0);
+    CHECK(c->buffers[1].dimension_count == 2 && c->buffers[1].dimensions[1] == 7);
+    job_free(job);
+}
+
 static const struct {
     const char *text, *error;
 } wrong[] = {
@@ -111,6 +131,50 @@ static const struct {
     {HEAD CASE BUFS "keep y sometimes\n",
      "job.txt:11: keep: \"sometimes\" is unknown (known: always, failed)"},
     {HEAD CASE BUFS "keep y always\nkeep y always\n", "job.txt:12: keep: \"y\" is kept twice"},
+    {HEAD "adapter vulkan\n", "job.txt:5: adapter: expected: adapter API ADAPTER"},
+    {HEAD "adapter vulkan a\nadapter vulkan b\n", "job.txt:6: adapter: is given twice"},
+    {HEAD "adapter vulkan a/b\n",
+     "job.txt:5: adapter: \"a/b\" is not an id ([A-Za-z0-9._-], 1 to 80 characters)"},
+    {HEAD "enable float16,\n", "job.txt:5: enable: \"\" is not the name of a feature"},
+    {HEAD "enable float16,,b\n", "job.txt:5: enable: \"\" is not the name of a feature"},
+    {HEAD "enable a\nenable b\n", "job.txt:6: enable: is given twice"},
+    {HEAD CASE BUFS PASS "endcase\nenable a\n", "job.txt:13: enable: only before the first case"},
+    {HEAD CASE BUFS PASS "endcase\nadapter vulkan a\n",
+     "job.txt:13: adapter: only before the first case"},
+    {HEAD CASE "idle_replays 2\n", "job.txt:8: idle_replays: expected: idle_replays N IDLE_MS"},
+    {HEAD CASE "idle_replays 2 0\n", "job.txt:8: idle_replays: 2 of them need an IDLE_MS above 0"},
+    {HEAD CASE "idle_replays -1 5\n",
+     "job.txt:8: idle_replays: N: \"-1\" is not a whole number from 0 to 100000"},
+    {HEAD CASE "idle_replays 1 3600001\n",
+     "job.txt:8: idle_replays: IDLE_MS: \"3600001\" is not a whole number from 0 to 3600000"},
+    {HEAD CASE BUFS "constants 1\n", "job.txt:11: constants: no pass above"},
+    {HEAD CASE BUFS "subgroup 1\n", "job.txt:11: subgroup: no pass above"},
+    {HEAD CASE BUFS PASS "constants 1,x\n",
+     "job.txt:12: constants: V1: \"x\" is not a whole number from 0 to 4294967295"},
+    {HEAD CASE BUFS PASS "constants 4294967296\n",
+     "job.txt:12: constants: V0: \"4294967296\" is not a whole number from 0 to 4294967295"},
+    {HEAD CASE BUFS PASS "constants 1\nconstants 2\n",
+     "job.txt:13: constants: are given twice for one pass"},
+    {HEAD CASE BUFS PASS "subgroup 24\n", "job.txt:12: subgroup: 24 is no power of two"},
+    {HEAD CASE BUFS PASS "subgroup 0\n",
+     "job.txt:12: subgroup: \"0\" is not a whole number from 1 to 1024"},
+    {HEAD CASE BUFS PASS "subgroup 8\nsubgroup 8\n",
+     "job.txt:13: subgroup: is given twice for one pass"},
+    {HEAD CASE BUFS "shape y 7\n", "job.txt:11: shape: \"y\" has no check above"},
+    {HEAD CASE BUFS "shape z 7\n", "job.txt:11: shape: no buffer \"z\" was declared above"},
+    {HEAD CASE BUFS "check y " H " 0 0 0\nshape y 2,3\n",
+     "job.txt:12: shape: its product is not the 7 elements of \"y\""},
+    {HEAD CASE BUFS "check y " H " 0 0 0\nshape y 7,7\n",
+     "job.txt:12: shape: its product is not the 7 elements of \"y\""},
+    {HEAD CASE BUFS "check y " H " 0 0 0\nshape y 7,0\n",
+     "job.txt:12: shape: D1: \"0\" is not a whole number from 1 to 7"},
+    {HEAD CASE BUFS "check y " H " 0 0 0\nshape y 7,1,1,1,1,1,1,1,1\n",
+     "job.txt:12: shape: more than 8 dimensions"},
+    {HEAD CASE BUFS "check y " H " 0 0 0\nshape y 7\nshape y 7\n",
+     "job.txt:13: shape: of \"y\" is given twice"},
+    {HEAD CASE "buffer y out f32 68719476736\ncheck y " H
+               " 0 0 0\nshape y 68719476736,68719476736\n",
+     "job.txt:10: shape: its product is not the 68719476736 elements of \"y\""},
     {HEAD CASE BUFS PASS "endcase\n", "job.txt:13: the file is truncated: no \"end N\""},
 };
 
@@ -139,6 +203,7 @@ static void long_lines_and_nuls(void) {
 
 int main(void) {
     good_file();
+    every_statement_of_vulkan();
     each_error();
     long_lines_and_nuls();
     return 0;
