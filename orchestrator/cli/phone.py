@@ -46,7 +46,15 @@ def _list(*, as_json: bool) -> None:
         print_json({"profiles": names})
         return
     table = Table(
-        "profile", "phone", "GPU", "shared B", "invocations", "work group", box=None, pad_edge=False
+        "profile",
+        "phone",
+        "GPU",
+        "shared B",
+        "invocations",
+        "work group",
+        "Vulkan by",
+        box=None,
+        pad_edge=False,
     )
     for name in names:
         loaded = load_profile(name)
@@ -58,5 +66,6 @@ def _list(*, as_json: bool) -> None:
             str(gpu.shared_bytes),
             str(gpu.invocations),
             " × ".join(map(str, gpu.group)),
+            gpu.vulkan,
         )
     result.print(table, markup=False)

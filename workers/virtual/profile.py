@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from ruamel.yaml import YAML
@@ -11,6 +11,7 @@ from ruamel.yaml.error import YAMLError
 
 from orchestrator.domain.errors import UsageError
 from workers.virtual.faults import Fault, parse_fault
+from workers.virtual.icd import Driver
 
 
 def _fault(value: object) -> object:
@@ -24,21 +25,48 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Feature = Literal[
+    "float16",
+    "storage16",
+    "uniform16",
+    "push16",
+    "io16",
+    "subgroup_basic",
+    "subgroup_arithmetic",
+    "subgroup_shuffle",
+    "subgroup_size_control",
+    "float_controls",
+    "cooperative_matrix",
+]
+"""Of Vulkan, by the names of docs/wire-formats.md."""
+
+
 class Gpu(_Strict):
-    """Declared limits; the real runner is held to them through TILEFARM_IMPOSE."""
+    """Declared limits; the real runner is held to them through TILEFARM_IMPOSE, in both APIs."""
 
     renderer: str
     """What the phone's own driver would call itself; the driver that runs is the host's."""
     shared_bytes: int = Field(gt=0)
     invocations: int = Field(gt=0)
     group: tuple[int, int, int]
+    vulkan: Driver = "lavapipe"
+    """Which of this host's Vulkan drivers executes; ``none``: the phone has only GLES. Where SwiftShader is
+    not installed, lavapipe stands in for it, under the same limits."""
+    without: list[Feature] = []
+    """Features that are taken from the driver, whatever it has."""
 
     def impose(self) -> str:
         """Value of TILEFARM_IMPOSE, see docs/wire-formats.md."""
         x, y, z = self.group
-        return (
-            f"shared_bytes={self.shared_bytes},invocations={self.invocations},"
-            f"group_x={x},group_y={y},group_z={z}"
+        limits = {
+            "shared_bytes": self.shared_bytes,
+            "invocations": self.invocations,
+            "group_x": x,
+            "group_y": y,
+            "group_z": z,
+        }
+        return ",".join(
+            f"{name}={value}" for name, value in (limits | dict.fromkeys(self.without, 0)).items()
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.domain.errors import UsageError
+from workers.virtual.icd import driver_environment
 from workers.virtual.profile import PhoneProfile
 
 _SAFE_ROOT = re.compile(r"/[A-Za-z0-9._/+-]*\Z")
@@ -74,10 +75,16 @@ class PhoneRoot:
         return _IN_TEXT.sub(lambda match: f"{self.folder}{match[1]}", command)
 
     def environment(self, profile: PhoneProfile) -> dict[str, str]:
-        """Environment of every command: the host's, without Tilefarm's own settings."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("TILEFARM_")}
+        """Environment of every command: the host's, without Tilefarm's own settings but the runner's checks,
+        and with the one Vulkan driver that the profile borrows."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("TILEFARM_") or name == "TILEFARM_VALIDATE"
+        }
         return {
             **kept,
+            **driver_environment(profile.gpu.vulkan, self.state / "no-such-driver.json"),
             "PATH": f"{self.state / 'bin'}:{os.environ.get('PATH', os.defpath)}",
             "PHONE": str(self.state),
             "TMPDIR": str(self.folder / "data/local/tmp"),

@@ -33,10 +33,22 @@ def test_ids_differ():
     assert len({phone_id({**p.props, "ro.serialno": p.serial}) for p in profiles}) == len(SOCS)
 
 
-def test_limits_as_the_runner_reads_them():
-    assert load_profile("mid-mali").gpu.impose() == (
+def test_limits_and_missing_features_as_the_runner_reads_them():
+    assert load_profile("old-android").gpu.impose() == (
         "shared_bytes=16384,invocations=128,group_x=128,group_y=128,group_z=64"
     )
+    assert (
+        load_profile("mid-mali")
+        .gpu.impose()
+        .endswith(",group_z=64,float16=0,storage16=0,uniform16=0,push16=0,io16=0,cooperative_matrix=0")
+    )
+
+
+def test_a_feature_that_there_is_not_cannot_be_taken_away(tmp_path: Path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(shipped_profiles()["mid-mali"].read_text().replace("[float16,", "[float61,"))
+    with pytest.raises(UsageError, match=r"mine\.yaml: gpu\.without\.0"):
+        load_profile(str(file))
 
 
 def test_a_misspelt_name_gets_a_suggestion():
