@@ -12,7 +12,7 @@ so that a word read from shared memory serves them all; partial logits are summe
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Axis, Cost, Pass
 from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionShape, element_bytes
-from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context
+from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context, shape_constants
 
 KEYS_AT_A_TIME = {1: 1, 4: 4}
 """Of a tile, for each value of ``vector``: independent sums that hide the latency of each other."""
@@ -33,7 +33,6 @@ class AttentionFlash(AttentionKernel):
         Axis("layout", ("row", "column"), default="row"),
         Axis("vector", (1, 4), default=4),
         Axis("rows", (1, 2, 4), default=1),
-        Axis("hint", ("highp", "mediump"), default="highp"),
     )
     online = True
 
@@ -63,6 +62,7 @@ class AttentionFlash(AttentionKernel):
             shared_bytes=2 * bc * words.units * words.nbytes,
             buffers=("q", "k", "v", "o"),
             context=context,
+            constants=shape_constants(case),
         )
 
     def _blocked_pass(self, case: Case) -> Pass:
@@ -90,6 +90,7 @@ class AttentionFlash(AttentionKernel):
             shared_bytes=tiles + exchanged,
             buffers=("q", "k", "v", "o"),
             context=context,
+            constants=shape_constants(case),
         )
 
     def cost(self, case: Case) -> Cost:

@@ -2,13 +2,20 @@
 
 scores (s = scale·q kᵀ) → softmax (in place) → weighted (o = p·v). Tile ``TxT`` is the block of scores, and of
 output words, that a T×T workgroup computes. The scratch buffer ``scores`` is fp32 in every precision: logits
-need more range and digits than fp16 has.
+need more range and digits than fp16 has. With 16-bit arithmetic the weights are not normalised before pass 3,
+which divides by the scratch buffer ``sums``: normalised weights of many keys would be fp16 subnormals.
 """
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Axis, Buffer, Cost, Pass
-from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionShape, element_bytes
-from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context
+from orchestrator.ops.attention import (
+    COMMON_AXES,
+    AttentionKernel,
+    AttentionShape,
+    computes_in_half,
+    element_bytes,
+)
+from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context, shape_constants
 
 SOFTMAX_LANES = 64
 SCORE_BYTES = 4
@@ -21,14 +28,16 @@ class AttentionNaive(AttentionKernel):
         Axis("tile", ("8x8", "16x16", "32x32"), default="16x16"),
         Axis("layout", ("row", "column"), default="column"),
         Axis("vector", (1, 4), default=1),
-        Axis("hint", ("highp", "mediump"), default="highp"),
     )
     online = False
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
         shape = AttentionShape.of(case)
         scores = Buffer("scores", "scratch", "f32", shape.heads * shape.seq * shape.kv_seq)
-        return (*super().buffers(case), scores)
+        found = (*super().buffers(case), scores)
+        if computes_in_half(case):
+            found = (*found, Buffer("sums", "scratch", "f32", shape.heads * shape.seq))
+        return found
 
     def passes(self, case: Case) -> tuple[Pass, ...]:
         shape, words = AttentionShape.of(case), Words.of(case)
@@ -36,6 +45,8 @@ class AttentionNaive(AttentionKernel):
         chunk = min(t, words.units)
         context = {**shader_context(case), "t": t, "chunk": chunk}
         row_blocks = ceil_div(shape.seq, t)
+        sums = ("sums",) if computes_in_half(case) else ()
+        constants = shape_constants(case)
         return (
             Pass(
                 template="scores.comp.j2",
@@ -44,22 +55,25 @@ class AttentionNaive(AttentionKernel):
                 shared_bytes=2 * t * chunk * words.nbytes,
                 buffers=("q", "k", "scores"),
                 context=context,
+                constants=constants,
             ),
             Pass(
                 template="softmax.comp.j2",
                 workgroup=(SOFTMAX_LANES, 1, 1),
                 grid=(shape.seq, shape.heads, 1),
                 shared_bytes=SOFTMAX_LANES * SCORE_BYTES,
-                buffers=("scores",),
+                buffers=("scores", *sums),
                 context=context,
+                constants=constants,
             ),
             Pass(
                 template="weighted.comp.j2",
                 workgroup=(t, t, 1),
                 grid=(ceil_div(words.units, t), row_blocks, shape.heads),
                 shared_bytes=t * t * (SCORE_BYTES + words.nbytes),
-                buffers=("scores", "v", "o"),
+                buffers=("scores", "v", "o", *sums),
                 context=context,
+                constants=constants,
             ),
         )
 

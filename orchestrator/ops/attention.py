@@ -1,8 +1,13 @@
 """The op ``attention``: reference, inputs, buffers and everything else that its kernels share.
 
 A kernel subclasses :class:`AttentionKernel` and adds its axes, passes and modelled traffic. Axes that the
-op itself understands: ``precision`` (fp32; fp16_storage: q, k, v and o are fp16 in memory, arithmetic
-is fp32) and ``hint`` (highp; mediump: the shader may compute products in fp16).
+op itself understands:
+
+- ``precision``: fp32; fp16_storage: q, k, v and o are fp16 in memory, arithmetic is fp32; fp16: products are
+  rounded to fp16, sums of them are fp32; fp16_all: the sums q·k and p·v are fp16, too. Logits, maximum, exp
+  and the sum of the weights are fp32 everywhere: an fp16 sum of 2048 equal weights stands still.
+- ``halves``: how 16-bit values lie in buffers and tiles: packed two to a word, or native 16-bit types.
+- ``hint``: highp; mediump: the shader may compute products in fp16; precise: no fused multiply-add.
 """
 
 from collections.abc import Mapping
@@ -19,8 +24,10 @@ from orchestrator.ops.attention_shape import PARAMS, AttentionShape
 __all__ = ["COMMON_AXES", "AttentionKernel", "AttentionShape", "attention_reference"]
 
 COMMON_AXES: tuple[Axis, ...] = (
-    Axis("api", ("gles",), default="gles"),
-    Axis("precision", ("fp32", "fp16_storage"), default="fp32"),
+    Axis("api", ("gles", "vulkan"), default="gles"),
+    Axis("precision", ("fp32", "fp16_storage", "fp16", "fp16_all"), default="fp32"),
+    Axis("halves", ("packed", "native"), default="packed"),
+    Axis("hint", ("highp", "mediump", "precise"), default="highp"),
 )
 
 _BLOCK_ELEMENTS = 1 << 22
@@ -42,12 +49,22 @@ class AttentionKernel(Kernel):
 
     def invalid(self, case: Case) -> str | None:
         shape = AttentionShape.of(case)
-        return shape.invalid() or attention_inputs.refusal(
-            case.inputs, shape, half=is_half(case), mediump=case.axes.get("hint") == "mediump"
+        return (
+            _impossible(case)
+            or shape.invalid()
+            or attention_inputs.refusal(case.inputs, shape, _range_of(case))
         )
 
     def features(self, case: Case) -> frozenset[str]:
-        return frozenset({"pack_half"}) if is_half(case) else frozenset()
+        """Native halves also lie in shared memory, where 16-bit types need 16-bit arithmetic."""
+        needed: set[str] = set()
+        if is_native(case):
+            needed |= {"storage16", "float16"}
+        elif is_half(case):
+            needed.add("pack_half")
+        if computes_in_half(case):
+            needed.add("float16")
+        return frozenset(needed)
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
         shape, dtype = AttentionShape.of(case), storage_dtype(case)
@@ -82,7 +99,11 @@ class AttentionKernel(Kernel):
     def tolerance(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Tolerance]:
         """Derivation: orchestrator/ops/attention_budget.py."""
         arithmetic = Arithmetic(
-            half_output=is_half(case), mediump=case.axes.get("hint") == "mediump", online=self.online
+            half_output=is_half(case),
+            mediump=case.axes["hint"] == "mediump",
+            online=self.online,
+            half_products=computes_in_half(case),
+            half_sums=sums_in_half(case),
         )
         shape = AttentionShape.of(case)
         return {"o": attention_tolerance(inputs["q"], inputs["k"], inputs["v"], shape, arithmetic)}
@@ -99,7 +120,49 @@ class AttentionKernel(Kernel):
 
 
 def is_half(case: Case) -> bool:
-    return case.axes["precision"] == "fp16_storage"
+    """q, k, v and o are fp16 in memory."""
+    return case.axes["precision"] != "fp32"
+
+
+def is_native(case: Case) -> bool:
+    """They are so by 16-bit types, not packed in pairs."""
+    return case.axes.get("halves") == "native"
+
+
+def computes_in_half(case: Case) -> bool:
+    """Products are 16-bit arithmetic."""
+    return case.axes["precision"] in ("fp16", "fp16_all")
+
+
+def sums_in_half(case: Case) -> bool:
+    return case.axes["precision"] == "fp16_all"
+
+
+def _impossible(case: Case) -> str | None:
+    """Why these axes contradict each other."""
+    api, precision, hint = (case.axes[name] for name in ("api", "precision", "hint"))
+    if computes_in_half(case):
+        if api != "vulkan":
+            return f"precision {precision} needs api vulkan; on GLES use hint mediump"
+        if hint == "mediump":
+            return f"hint mediump needs 32-bit arithmetic; precision {precision} has 16 bits already"
+    if is_native(case) and not is_half(case):
+        return "halves native needs a 16-bit precision: fp16_storage, fp16 or fp16_all"
+    if api != "vulkan":
+        if is_native(case):
+            return "halves native needs api vulkan; GLES has no 16-bit types"
+        if hint == "precise":
+            return "hint precise needs api vulkan; GLSL ES 3.10 lacks the qualifier"
+    return None
+
+
+def _range_of(case: Case) -> attention_inputs.Range:
+    return attention_inputs.Range(
+        half_storage=is_half(case),
+        mediump=case.axes["hint"] == "mediump",
+        half_products=computes_in_half(case),
+        half_sums=sums_in_half(case),
+    )
 
 
 def storage_dtype(case: Case) -> DType:

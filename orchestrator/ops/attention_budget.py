@@ -29,8 +29,25 @@ truncates has biased errors and may leave the budget at long accumulations; that
    λ·2⁻¹⁴·scale·(‖q‖₂ + ‖k_j‖₂) for values flushed to zero; o gains u_m·Σ_j p_j|v_jd| + 2⁻¹⁴ for v. A device
    that computes mediump in fp32 is far inside this budget: the variant declares what it needs.
 
-atol is the largest sum of 1–3 and 6 over all finite elements, rtol the sum of 4 and 5, and NMSE is bounded by
-the mean square of the whole budget over the mean square of the reference.
+7. Products in fp16 (fp16, fp16_all): u_h = 2⁻¹¹, as OpFMul and conversions are correctly rounded (Vulkan
+   specification, "Precision and Operation of SPIR-V Instructions"), and whatever lies below 2⁻¹⁴ may be
+   flushed to zero (shaderDenormPreserveFloat16 is not asked for). q is scaled in fp32 and rounded once, so
+   δ_j gains λ·u_h·√2·scale·‖q∘k_j‖₂, and λ·2⁻¹⁴·(scale·‖q‖₂ + ‖k_j‖₂ + √head_dim) for what is flushed. A
+   weight is rounded before it goes into o and into l: λ·u_h·√g·‖p(v_d − o_d)‖₂ over the keys, g as in 3.
+   Its product with v is rounded: u_h·min(Σ p|v_d|, λ·√g·‖p·v_d‖₂). At most w_j = min(p_j, 2⁻¹⁴/Σ exp(s_j −
+   m)) of a weight, and w_j·max(1, |v_jd|) of a product, is flushed: min(Σ w·max(1, |v_d|), λ·√g·‖w·max(1,
+   |v_d|)‖₂); of v itself 2⁻¹⁴. Native 16-bit types and packed ones hold the same values: ``halves`` changes
+   no budget.
+8. Sums in fp16 (fp16_all): a rounding of a running sum is relative to that partial sum. Nothing is assumed
+   about the order but that it does not depend on the data: a random part of some terms adds up to its share
+   of the whole give or take half of their 2-norm, so partial sums stay below |s_j| + 2·scale·‖q∘k_j‖₂ (four
+   times that deviation) and |o_d| + 2‖p·v_d‖₂. δ_j gains λ·u_h·√(head_dim + 2) times the former, o gains
+   u_h·growth times the latter, with growth as in 3 and one more rounding for each rescale. Sums beyond
+   65504 overflow: inputs whose sums do, or which an fp16 sum cannot count, are refused for fp16_all by name
+   (attention_inputs).
+
+atol is the largest sum of 1–3 and 6–8 over all finite elements, rtol the sum of 4 and 5, and NMSE is
+bounded by the mean square of the whole budget over the mean square of the reference.
 """
 
 import hashlib
@@ -55,6 +72,11 @@ MEDIUMP_ROUNDINGS = 4
 """q scaled, q stored, k stored, product; products are summed in highp."""
 HALF_ULP = 2.0**-10
 HALF_SUBNORMAL = 2.0**-24
+U_HALF = 2.0**-11
+HALF_SMALLEST = 2.0**-14
+"""Smallest normal number of fp16."""
+PARTIAL_SUMS = 2.0
+"""Partial sums over |sum| + this × 2-norm of the terms are not expected."""
 
 F32 = NDArray[np.float32]
 
@@ -73,6 +95,10 @@ class Arithmetic:
     mediump: bool
     online: bool
     """Online softmax: partial results are rescaled when the running maximum grows."""
+    half_products: bool = False
+    """q·k and p·v are multiplied in fp16."""
+    half_sums: bool = False
+    """And summed in fp16."""
 
 
 @dataclass
@@ -127,6 +153,12 @@ def _up(value: float) -> float:
     return float(f"{math.ceil(value / unit) * unit:.3g}")
 
 
+def _random_sum(weights: F32, values: F32, alike: np.float32) -> F32:
+    """Sum of weight × value over keys with random signs, never above the sum of all."""
+    random = alike * np.sqrt(np.square(weights) @ np.square(values))
+    return np.minimum(random, weights @ values).astype(np.float32)
+
+
 class _KeyHead:
     """Budget of the query rows that read one key/value head."""
 
@@ -163,7 +195,7 @@ class _KeyHead:
         x[p == 0] = 0
         centred = self._values - self._centre
         o = p @ centred
-        delta = self._logit_errors(queries)
+        delta = self._logit_errors(queries, s)
         absolute = np.sqrt(np.maximum(self._spread_squared(p, delta, centred, o), 0))
         absolute += self._exp_errors(s, x, p, centred, o)
         weighted = p @ np.abs(self._values)
@@ -171,6 +203,10 @@ class _KeyHead:
         absolute += np.float32(U32) * growth[:, None].astype(np.float32) * weighted
         if self._arithmetic.mediump:
             absolute += np.float32(U_MEDIUMP) * weighted + np.float32(MEDIUMP_SMALLEST)
+        if self._arithmetic.half_products:
+            absolute += self._half_errors(p, total[usable], centred, o)
+        if self._arithmetic.half_sums:
+            absolute += self._half_sum_errors(s, p, limits, o)
         rtol = U32 * float(growth.max()) + 6 * U32
         if self._arithmetic.half_output:
             rtol += HALF_ULP
@@ -183,17 +219,56 @@ class _KeyHead:
         )
         sums.ref_sq += float((reference.astype(np.float64) ** 2).sum())
 
-    def _logit_errors(self, queries: F32) -> F32:
-        """δ of every (row, key)."""
+    def _logit_errors(self, queries: F32, s: F32) -> F32:
+        """δ of every (row, key); ``s`` are the logits."""
         scale = np.float32(self._shape.scale)
         first = np.float32(CONFIDENCE * U32 * math.sqrt(self._shape.head_dim + 2)) * scale
         delta = first * (np.abs(queries) @ np.abs(self._keys).T)
-        if self._arithmetic.mediump:
+        if self._arithmetic.mediump or self._arithmetic.half_products:
             products = np.sqrt(np.square(queries) @ np.square(self._keys).T)
-            lengths = np.linalg.norm(queries, axis=1)[:, None] + np.linalg.norm(self._keys, axis=1)[None, :]
-            delta += np.float32(CONFIDENCE * U_MEDIUMP * math.sqrt(MEDIUMP_ROUNDINGS)) * scale * products
-            delta += np.float32(CONFIDENCE * MEDIUMP_SMALLEST) * scale * lengths
+            delta += self._low_logit_errors(queries, s, products)
         return delta.astype(np.float32)
+
+    def _low_logit_errors(self, queries: F32, s: F32, products: F32) -> F32:
+        """What lower precision adds to δ; ``products`` are the 2-norms ‖q∘k_j‖₂."""
+        scale, confidence = np.float32(self._shape.scale), np.float32(CONFIDENCE)
+        if self._arithmetic.mediump:
+            lengths = np.linalg.norm(queries, axis=1)[:, None] + np.linalg.norm(self._keys, axis=1)[None, :]
+            rounded = np.float32(CONFIDENCE * U_MEDIUMP * math.sqrt(MEDIUMP_ROUNDINGS)) * scale * products
+            return (rounded + np.float32(CONFIDENCE * MEDIUMP_SMALLEST) * scale * lengths).astype(np.float32)
+        head_dim = self._shape.head_dim
+        delta = confidence * np.float32(U_HALF * math.sqrt(2)) * scale * products
+        lengths = (
+            scale * np.linalg.norm(queries, axis=1)[:, None] + np.linalg.norm(self._keys, axis=1)[None, :]
+        )
+        delta += confidence * np.float32(HALF_SMALLEST) * (lengths + np.float32(math.sqrt(head_dim)))
+        if self._arithmetic.half_sums:
+            partial = np.abs(np.where(np.isfinite(s), s, 0)) + np.float32(PARTIAL_SUMS) * scale * products
+            delta += confidence * np.float32(U_HALF * math.sqrt(head_dim + 2)) * partial
+        return delta.astype(np.float32)
+
+    def _half_errors(self, p: F32, total: F32, centred: F32, o: F32) -> F32:
+        """Weights and their products with v in fp16; ``total`` are the sums of unnormalised weights."""
+        alike = np.float32(CONFIDENCE * math.sqrt(self._largest_group))
+        squares = np.square(p)
+        spread = squares @ np.square(centred) - 2 * o * (squares @ centred)
+        spread += np.square(o) * squares.sum(axis=1, keepdims=True)
+        errors = np.float32(U_HALF) * alike * np.sqrt(np.maximum(spread, 0))
+        errors += np.float32(U_HALF) * _random_sum(p, np.abs(self._values), alike)
+        lost = np.minimum(p, np.float32(HALF_SMALLEST) / total)
+        errors += _random_sum(lost, np.maximum(np.abs(self._values), 1), alike)
+        return (errors + np.float32(HALF_SMALLEST)).astype(np.float32)
+
+    def _half_sum_errors(self, s: F32, p: F32, limits: NDArray[np.int_], o: F32) -> F32:
+        """Accumulation of o in fp16, rescales included."""
+        roundings = limits.astype(np.float32)
+        if self._arithmetic.online:
+            highest = np.maximum.accumulate(s, axis=1)
+            roundings += (highest[:, 1:] > highest[:, :-1]).sum(axis=1)
+        growth = np.minimum(roundings, CONFIDENCE * np.sqrt(roundings * self._largest_group))
+        partial = np.abs(o + self._centre)
+        partial += np.float32(PARTIAL_SUMS) * np.sqrt(np.square(p) @ np.square(self._values))
+        return (np.float32(U_HALF) * growth[:, None] * partial).astype(np.float32)
 
     def _spread_squared(self, p: F32, delta: F32, centred: F32, o: F32) -> F32:
         """Σ over groups of equal keys of (δ·Σ p (v − o))², for every (row, dimension)."""

@@ -1,13 +1,16 @@
 """What attention templates need to know about a case (kernels/_shared/attention.glsl.j2 uses all of it).
 
-A *word* is what buffers and tiles are moved by: ``unit`` consecutive elements of one row.
+A *word* is what buffers and tiles are moved by: ``unit`` consecutive elements of one row. A *value* is what
+sums and accumulators of a word are held in; an *operand* is what products of it are computed in.
 
-| precision | vector | word | unit | value in arithmetic |
-| --- | --- | --- | --- | --- |
-| fp32 | 1 | float | 1 | float |
-| fp32 | 4 | vec4 | 4 | vec4 |
-| fp16_storage | 1 | uint (packHalf2x16) | 2 | vec2 |
-| fp16_storage | 4 | uvec2 | 4 | vec4 |
+| storage | halves | vector | word | unit | fp32 value |
+| --- | --- | --- | --- | --- | --- |
+| fp32 | | 1 | float | 1 | float |
+| fp32 | | 4 | vec4 | 4 | vec4 |
+| 16 bits | packed | 1 | uint (packHalf2x16) | 2 | vec2 |
+| 16 bits | packed | 4 | uvec2 | 4 | vec4 |
+| 16 bits | native | 1 | float16_t | 1 | float |
+| 16 bits | native | 4 | f16vec4 | 4 | vec4 |
 
 A row that is not a whole number of words ends in a word padded with zeros; in buffers rows follow each
 other without padding, so such rows are read and written element by element (``aligned`` is False).
@@ -16,11 +19,12 @@ other without padding, so such rows are read and written element by element (``a
 from dataclasses import dataclass
 
 from orchestrator.domain.case import Case
-from orchestrator.ops.attention import is_half
+from orchestrator.ops.attention import computes_in_half, is_half, is_native, sums_in_half
 from orchestrator.ops.attention_shape import AttentionShape
 
-_WORDS = {(False, 1): "float", (False, 4): "vec4", (True, 1): "uint", (True, 4): "uvec2"}
-_VALUES = {(False, 1): "float", (False, 4): "vec4", (True, 1): "vec2", (True, 4): "vec4"}
+_PACKED = {2: "uint", 4: "uvec2"}
+_FLOATS = {1: "float", 2: "vec2", 4: "vec4"}
+_HALVES = {1: "float16_t", 2: "f16vec2", 4: "f16vec4"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,40 +38,66 @@ class Words:
     nbytes: int
     """Bytes of a word."""
     word: str
-    value: str
     half: bool
+    native: bool
 
     @classmethod
     def of(cls, case: Case) -> "Words":
-        half, vector = is_half(case), int(case.axes["vector"])
-        unit = 4 if vector == 4 else 2 if half else 1
+        half, native = is_half(case), is_native(case)
+        unit = 4 if case.axes["vector"] == 4 else 2 if half and not native else 1
         units = ceil_div(AttentionShape.of(case).head_dim, unit)
-        nbytes = unit * (2 if half else 4)
-        return cls(unit, units, nbytes, _WORDS[half, vector], _VALUES[half, vector], half)
+        word = (_HALVES if native else _PACKED if half else _FLOATS)[unit]
+        return cls(unit, units, unit * (2 if half else 4), word, half, native)
 
 
 def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def shape_constants(case: Case) -> dict[str, int]:
+    """What a module for Vulkan is specialised by."""
+    shape = AttentionShape.of(case)
+    return {"SEQ": shape.seq, "KV_SEQ": shape.kv_seq}
+
+
 def shader_context(case: Case) -> dict[str, object]:
     """Constants of a case for the templates; sizes are numbers, also where the case holds a word."""
     shape, words = AttentionShape.of(case), Words.of(case)
+    low_arithmetic, low_sums = computes_in_half(case), sums_in_half(case)
+    hint = str(case.axes["hint"])
+    low = "highp" if hint == "precise" else hint
     return {
-        "seq": shape.seq,
-        "kv_seq": shape.kv_seq,
         "head_dim": shape.head_dim,
         "heads": shape.heads,
         "group": shape.group,
         "causal": shape.causal,
-        "diagonal": shape.diagonal,
+        "diagonal": shape.diagonal if case.axes["api"] == "gles" else "KV_SEQ - SEQ",
         "scale": f"{shape.scale:.9g}" if "." in f"{shape.scale:.9g}" else f"{shape.scale:.1f}",
         "unit": words.unit,
         "units": words.units,
         "word": words.word,
-        "value": words.value,
         "half": words.half,
+        "native": words.native,
         "aligned": shape.head_dim % words.unit == 0,
         "unrolled": case.axes["vector"] == 4,
-        "low": case.axes["hint"],
+        "low": low,
+        "exact": "precise " if hint == "precise" else "",
+        "low_arithmetic": low_arithmetic,
+        "low_sums": low_sums,
+        "late_scale": words.half and not low_arithmetic,
+        **_types(words, low_arithmetic=low_arithmetic, low_sums=low_sums),
+    }
+
+
+def _types(words: Words, *, low_arithmetic: bool, low_sums: bool) -> dict[str, str]:
+    """Names of types as the templates spell them; only fp32 types take the hint (LOW)."""
+    wide, narrow = _FLOATS[words.unit], _HALVES[words.unit]
+    return {
+        "value": narrow if low_sums else wide,
+        "wide_value": wide,
+        "operand": narrow,
+        "operand_type": "HALF" if low_arithmetic else "LOW VALUE",
+        "scalar": "float16_t" if low_sums else "float",
+        "stored": "WIDE" if low_sums else "VALUE",
+        "tile_word": "WORD" if words.native else "highp WORD" if words.half else "LOW WORD",
     }

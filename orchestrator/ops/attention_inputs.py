@@ -42,6 +42,20 @@ class Distribution:
     """Largest finite magnitude stored in q, k or v."""
     product_peak: float = 4000.0
     """Largest single product of an element of q with one of k; infinite where inputs are not finite."""
+    not_half_products: str = ""
+    """Why fp16 products cannot give the right answer on every device, or empty."""
+    not_half_sums: str = ""
+    """Why fp16 accumulators cannot give the right answer, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a variant's number formats can hold."""
+
+    half_storage: bool = False
+    mediump: bool = False
+    half_products: bool = False
+    half_sums: bool = False
 
 
 def poisoned_row(shape: AttentionShape) -> tuple[int, int]:
@@ -226,16 +240,28 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         "zero padding of a partial tile wins over logits of -50: 7.0", _constant(-50.0, 7.0)
     ),
     "n8_constant_500": Distribution(
-        "256 values of 500 overflow an fp16 accumulator: 500", _constant(0.0, 500.0), _needs(kv_seq=256)
+        "256 values of 500 overflow an fp16 accumulator: 500",
+        _constant(0.0, 500.0),
+        _needs(kv_seq=256),
+        not_half_sums="the sum 128000 > 65504, the largest fp16",
     ),
     "n8_constant_40": Distribution(
-        "2048 values of 40 overflow an fp16 accumulator: 40", _constant(0.0, 40.0), _needs(kv_seq=2048)
+        "2048 values of 40 overflow an fp16 accumulator: 40",
+        _constant(0.0, 40.0),
+        _needs(kv_seq=2048),
+        not_half_sums="the sum 81920 > 65504, the largest fp16",
     ),
     "n8_constant_32": Distribution(
-        "4096 values of 32 overflow an fp16 accumulator: 32", _constant(0.0, 32.0), _needs(kv_seq=4096)
+        "4096 values of 32 overflow an fp16 accumulator: 32",
+        _constant(0.0, 32.0),
+        _needs(kv_seq=4096),
+        not_half_sums="the sum 131072 > 65504, the largest fp16",
     ),
     "n8_alternating": Distribution(
-        "an fp16 sum sticks at 2048 and doubles the mean: 2.0", _alternating, _needs(kv_seq=4096)
+        "an fp16 sum sticks at 2048 and doubles the mean: 2.0",
+        _alternating,
+        _needs(kv_seq=4096),
+        not_half_sums="1 added to 2048 is lost in fp16",
     ),
     "n9_rising_logits": Distribution(
         "logits 0 … 127: every tile has a new maximum: 126.418; 78.418 without the rescale",
@@ -249,6 +275,7 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         "4095 weights of e^-11 count: 0.064015; 0 if fp16 subnormals are flushed",
         _faint_majority,
         _needs(kv_seq=4096),
+        not_half_products="weights of e^-11 < 2^-14 are fp16 subnormals, which a device may flush to 0",
     ),
     "n15_nan_row": Distribution(
         "normal with NaN in one row's scores: that row is not finite, every other bit unchanged",
@@ -274,7 +301,7 @@ def build(name: str, shape: AttentionShape, seed: int) -> Tensors:
     return DISTRIBUTIONS[name].build(shape, seed)
 
 
-def refusal(name: str, shape: AttentionShape, *, half: bool, mediump: bool) -> str | None:
+def refusal(name: str, shape: AttentionShape, formats: Range) -> str | None:
     """Why the distribution does not exist for a shape or a precision, or None."""
     found = DISTRIBUTIONS.get(name)
     if found is None:
@@ -282,9 +309,10 @@ def refusal(name: str, shape: AttentionShape, *, half: bool, mediump: bool) -> s
     why = found.needs(shape)
     if why:
         return f"inputs {name}: {why}"
-    if half and found.storage_peak > HALF_MAX:
+    if formats.half_storage and found.storage_peak > HALF_MAX:
         return f"inputs {name}: magnitude {found.storage_peak:g} > {HALF_MAX:g}, the largest fp16"
     peak = max(found.storage_peak, found.product_peak)
-    if mediump and peak >= MEDIUMP_MAX:
+    if formats.mediump and peak >= MEDIUMP_MAX:
         return f"inputs {name}: magnitude {peak:g} > {MEDIUMP_MAX:g}, what mediump guarantees"
-    return None
+    unfit = (formats.half_products and found.not_half_products) or (formats.half_sums and found.not_half_sums)
+    return f"inputs {name}: {unfit}" if unfit else None

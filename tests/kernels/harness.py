@@ -44,7 +44,8 @@ def runner_path() -> Path:
 
 
 def all_kernels() -> dict[str, LoadedKernel]:
-    return load_kernels(KERNELS)
+    """The attention kernels."""
+    return {name: k for name, k in load_kernels(KERNELS).items() if k.kernel.op == "attention"}
 
 
 def make_case(

@@ -41,6 +41,38 @@ def _fp32(q: Array, k: Array, v: Array, shape: AttentionShape) -> Array:
     return o
 
 
+def _fp16(q: Array, k: Array, v: Array, shape: AttentionShape, *, half_sums: bool, flush: bool) -> Array:
+    """Online softmax over tiles of 16 keys; products rounded to fp16, sums of them too where asked.
+
+    ``flush``: a device without fp16 subnormals."""
+
+    def half(x: Array) -> Array:
+        x = x.astype(np.float16)
+        return np.where(np.abs(x) < 2.0**-14, np.float16(0), x) if flush else x
+
+    sums = np.float16 if half_sums else np.float32
+    o = np.zeros(q.shape, np.float32)
+    for head in range(shape.heads):
+        keys, values = half(k[head]), half(v[head])
+        queries = half(q[head] * np.float32(shape.scale))
+        s = np.zeros((shape.seq, shape.kv_seq), sums)
+        for d in range(shape.head_dim):
+            s += half(queries[:, d, None] * keys[None, :, d]).astype(sums)
+        m, total = np.full((shape.seq, 1), -np.inf, np.float32), np.zeros((shape.seq, 1), np.float32)
+        acc = np.zeros((shape.seq, shape.head_dim), sums)
+        for tile in range(0, shape.kv_seq, 16):
+            logits = s[:, tile : tile + 16].astype(np.float32)
+            highest = np.maximum(m, logits.max(axis=1, keepdims=True))
+            correction = np.exp(m - highest)
+            total, acc, m = total * correction, acc * correction.astype(sums), highest
+            for j in range(logits.shape[1]):
+                p = half(np.exp(logits[:, j : j + 1] - m))
+                total += p.astype(np.float32)
+                acc += half(p * values[tile + j]).astype(sums)
+        o[head] = acc.astype(np.float32) / total
+    return o.astype(np.float16).astype(np.float64)
+
+
 def _worst_ratio(tolerance: Tolerance, got: Array, ref: Array) -> float:
     """Largest error as a share of what its element is allowed."""
     return float((np.abs(got - ref) / (tolerance.atol + tolerance.rtol * np.abs(ref))).max())
@@ -55,6 +87,31 @@ def test_the_budget_holds_and_is_at_most_a_hundred_times_the_error(seq: int, hea
     assert 0.01 < _worst_ratio(tolerance, got, ref) < 1.0
     nmse = float(((got - ref) ** 2).sum() / (ref**2).sum())
     assert 0.0 < nmse < tolerance.nmse < 1e-7
+
+
+@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize("half_sums", [False, True])
+@pytest.mark.parametrize(("seq", "kv_seq", "head_dim"), [(16, 16, 8), (128, 128, 64), (16, 2048, 64)])
+def test_fp16_budgets_hold_for_an_emulation_and_are_at_most_a_hundred_times_its_error(
+    seq: int, kv_seq: int, head_dim: int, half_sums: bool, flush: bool
+) -> None:
+    shape = _shape(seq, head_dim, kv_seq=kv_seq)
+    q, k, v = (t.astype(np.float16) for t in attention_inputs.build("normal", shape, 1))
+    arithmetic = Arithmetic(True, False, True, half_products=True, half_sums=half_sums)
+    tolerance = attention_tolerance(q, k, v, shape, arithmetic)
+    got, ref = _fp16(q, k, v, shape, half_sums=half_sums, flush=flush), attention_reference(q, k, v, shape)
+    assert 0.01 < _worst_ratio(tolerance, got, ref) < 1.0
+    assert tolerance.nmse < (0.2 if half_sums else 1e-3)
+
+
+def test_fp16_products_are_allowed_less_than_fp16_sums_need() -> None:
+    """A kernel that promises 32-bit sums and keeps 16-bit ones is caught on ordinary data, too."""
+    shape = _shape(16, 64, kv_seq=2048)
+    q, k, v = (t.astype(np.float16) for t in attention_inputs.build("normal", shape, 1))
+    promised = Arithmetic(True, False, True, half_products=True)
+    tolerance = attention_tolerance(q, k, v, shape, promised)
+    got = _fp16(q, k, v, shape, half_sums=True, flush=False)
+    assert _worst_ratio(tolerance, got, attention_reference(q, k, v, shape)) > 1.0
 
 
 @pytest.mark.parametrize("inputs", ["n10_faint_majority", "n8_alternating"])
@@ -95,6 +152,8 @@ def test_equal_keys_cancel_the_error_of_their_logits() -> None:
     [
         (Arithmetic(half_output=True, mediump=False, online=True), "rtol", 2.0**-10),
         (Arithmetic(half_output=False, mediump=True, online=True), "atol", 1e-3),
+        (Arithmetic(half_output=True, mediump=False, online=True, half_products=True), "atol", 1e-3),
+        (Arithmetic(True, False, True, half_products=True, half_sums=True), "atol", 1e-2),
     ],
 )
 def test_lower_precision_widens_the_budget(wider: Arithmetic, field: str, at_least: float) -> None:

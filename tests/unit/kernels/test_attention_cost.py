@@ -59,13 +59,25 @@ def test_naive_moves_its_scores_four_times() -> None:
 
 @pytest.mark.parametrize(
     ("precision", "vector", "nbytes"),
-    [("fp32", 1, 5 * 4), ("fp32", 4, 2 * 16), ("fp16_storage", 1, 3 * 4), ("fp16_storage", 4, 2 * 8)],
+    [
+        ("fp32", 1, 5 * 4),
+        ("fp32", 4, 2 * 16),
+        ("fp16_storage", 1, 3 * 4),
+        ("fp16_storage", 4, 2 * 8),
+        ("fp16", 1, 3 * 4),
+        ("fp16_all", 4, 2 * 8),
+    ],
 )
 def test_shared_memory_of_flash_holds_two_tiles_of_padded_rows(
     precision: str, vector: int, nbytes: int
 ) -> None:
     case = _case(
-        FLASH, {"seq": 9, "head_dim": 5, "heads": 3}, tile="32x16", precision=precision, vector=vector
+        FLASH,
+        {"seq": 9, "head_dim": 5, "heads": 3},
+        tile="32x16",
+        precision=precision,
+        vector=vector,
+        api="vulkan",
     )
     (only,) = FLASH.kernel.passes(case)
     assert only.shared_bytes == 2 * 16 * nbytes
@@ -83,7 +95,37 @@ def test_naive_grids_cover_ragged_edges() -> None:
     assert (scratch.role, scratch.dtype, scratch.count) == ("scratch", "f32", 3 * 17 * 33)
 
 
+def test_native_halves_pad_rows_by_no_second_element() -> None:
+    axes: dict[str, AxisValue] = {"api": "vulkan", "precision": "fp16_storage", "vector": 1, "tile": "32x16"}
+    sizes = {
+        halves: FLASH.kernel.passes(
+            _case(FLASH, {"seq": 9, "head_dim": 5, "heads": 3}, halves=halves, **axes)
+        )[0].shared_bytes
+        for halves in ("packed", "native")
+    }
+    assert sizes == {"packed": 2 * 16 * 3 * 4, "native": 2 * 16 * 5 * 2}
+
+
 @pytest.mark.parametrize("loaded", KERNELS.values(), ids=KERNELS)
-def test_fp16_storage_needs_pack_half(loaded: LoadedKernel) -> None:
-    assert loaded.kernel.features(_case(loaded, BIG)) == frozenset()
-    assert loaded.kernel.features(_case(loaded, BIG, precision="fp16_storage")) == {"pack_half"}
+@pytest.mark.parametrize(
+    ("precision", "halves", "needed"),
+    [
+        ("fp32", "packed", set[str]()),
+        ("fp16_storage", "packed", {"pack_half"}),
+        ("fp16_storage", "native", {"storage16", "float16"}),
+        ("fp16", "packed", {"pack_half", "float16"}),
+        ("fp16", "native", {"storage16", "float16"}),
+        ("fp16_all", "packed", {"pack_half", "float16"}),
+    ],
+)
+def test_features_that_16_bit_variants_need(
+    loaded: LoadedKernel, precision: str, halves: str, needed: set[str]
+) -> None:
+    case = _case(loaded, BIG, api="vulkan", precision=precision, halves=halves)
+    assert loaded.kernel.features(case) == needed
+
+
+def test_weights_that_are_not_normalised_need_one_sum_a_row() -> None:
+    case = _case(NAIVE, {"seq": 17, "head_dim": 5, "heads": 3}, api="vulkan", precision="fp16")
+    sums = {b.name: b for b in NAIVE.kernel.buffers(case)}["sums"]
+    assert (sums.role, sums.dtype, sums.count) == ("scratch", "f32", 3 * 17)

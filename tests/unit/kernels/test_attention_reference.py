@@ -14,6 +14,7 @@ from tests.kernels.harness import all_kernels, make_case
 from tests.kernels.named_inputs import named_case
 
 FLASH = all_kernels()["attention_flash"].kernel
+VULKAN: dict[str, AxisValue] = {"api": "vulkan"}
 
 
 def _reference(inputs: str, precision: str = "fp32", **workload: AxisValue) -> Reference:
@@ -135,6 +136,17 @@ def test_data_key_ignores_the_variant_and_resolves_words() -> None:
         ("beyond_half", {}, {"precision": "fp16_storage"}, "131072 > 65504, the largest fp16"),
         ("n3_logit_minus_60000", {}, {"hint": "mediump"}, "60000 > 16384, what mediump guarantees"),
         ("n15_nan_row", {}, {"hint": "mediump"}, "inf > 16384, what mediump guarantees"),
+        ("normal", {}, {"precision": "fp16"}, "precision fp16 needs api vulkan; on GLES use hint mediump"),
+        ("normal", {}, {"precision": "fp16_all"}, "precision fp16_all needs api vulkan"),
+        ("normal", {}, {**VULKAN, "precision": "fp16", "hint": "mediump"}, "fp16 has 16 bits already"),
+        ("normal", {}, {"precision": "fp16_storage", "halves": "native"}, "halves native needs api vulkan"),
+        ("normal", {}, {**VULKAN, "halves": "native"}, "halves native needs a 16-bit precision"),
+        ("normal", {}, {"hint": "precise"}, "hint precise needs api vulkan"),
+        ("n10_faint_majority", {}, {**VULKAN, "precision": "fp16"}, "e^-11 < 2^-14 are fp16 subnormals"),
+        ("n8_constant_500", {}, {**VULKAN, "precision": "fp16_all"}, "the sum 128000 > 65504"),
+        ("n8_constant_40", {}, {**VULKAN, "precision": "fp16_all"}, "the sum 81920 > 65504"),
+        ("n8_constant_32", {}, {**VULKAN, "precision": "fp16_all"}, "the sum 131072 > 65504"),
+        ("n8_alternating", {}, {**VULKAN, "precision": "fp16_all"}, "1 added to 2048 is lost in fp16"),
     ],
 )
 def test_refused_cases_have_a_named_reason(
@@ -143,6 +155,12 @@ def test_refused_cases_have_a_named_reason(
     case = named_case(FLASH, inputs, **axes)
     case.workload.update(workload)
     assert why in (FLASH.invalid(case) or "")
+
+
+@pytest.mark.parametrize("inputs", ["n8_constant_500", "n8_constant_40", "n8_constant_32", "n8_alternating"])
+def test_g1_06_only_fp16_accumulators_are_refused(inputs: str) -> None:
+    """G1-06: fp16 products with 32-bit sums must give 500, 40, 32 and 2.0; only fp16_all may not be asked."""
+    assert FLASH.invalid(named_case(FLASH, inputs, api="vulkan", precision="fp16")) is None
 
 
 def test_an_unknown_distribution_is_refused() -> None:
