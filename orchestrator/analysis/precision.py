@@ -257,9 +257,7 @@ _LEAST_EXP = 2.0**-14
 def _relative_speed(found: Ceilings, case: Case) -> float | None:
     asked = str(case.axes["asked"])
     precision, hint = {"fp16": ("fp16", "highp")}.get(asked, ("fp32", asked))
-    api = found.of(str(case.axes["api"]))
-    mine, base = api.rate(precision, hint), api.rate("fp32", "highp")
-    return mine.flops_per_s / base.flops_per_s if mine and base else None
+    return found.of(str(case.axes["api"])).relative(precision, hint)
 
 
 def _demotion(p: Precision) -> str:

@@ -2,7 +2,7 @@
 
 Ceilings are measured on the same device, in the same run and through the same API as what is placed
 under them (Williams, Waterman, Patterson: Roofline, CACM 2009). They are what a plain kernel reaches,
-not what a data sheet says.
+not what a data sheet says; the largest copy is taken as DRAM, whatever caches the device has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,12 +35,14 @@ class Bandwidth:
 
 @dataclass(frozen=True, slots=True)
 class FlopRate:
-    """What `fma` reached in one precision under one hint; the best of its sizes."""
+    """What `fma` reached in one precision under one hint."""
 
     precision: str
     hint: str
     flops_per_s: float
     case_id: str = ""
+    groups: int = 0
+    """Workgroups: how much of the device was busy."""
 
     @property
     def name(self) -> str:
@@ -57,6 +59,9 @@ class ApiCeilings:
     bandwidths: tuple[Bandwidth, ...] = ()
     """By rising size."""
     rates: tuple[FlopRate, ...] = ()
+    """The best of each precision and hint."""
+    measured: tuple[FlopRate, ...] = ()
+    """All of them."""
 
     @property
     def dram(self) -> Bandwidth | None:
@@ -71,6 +76,17 @@ class ApiCeilings:
 
     def rate(self, precision: str, hint: str) -> FlopRate | None:
         return next((r for r in self.rates if (r.precision, r.hint) == (precision, hint)), None)
+
+    def relative(self, precision: str, hint: str) -> float | None:
+        """Rate over that of fp32 highp with as many workgroups, the most that both ran with."""
+
+        def by_groups(precision: str, hint: str) -> dict[int, float]:
+            found = (r for r in self.measured if (r.precision, r.hint) == (precision, hint))
+            return {r.groups: r.flops_per_s for r in found}
+
+        mine, base = by_groups(precision, hint), by_groups("fp32", "highp")
+        common = max(mine.keys() & base.keys(), default=None)
+        return None if common is None else mine[common] / base[common]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +128,7 @@ class Point:
 def ceilings(trials: Iterable[Trial], cases: Mapping[str, CaseInfo], device_id: str) -> Ceilings:
     """Of one device, from its passed `copy` and `fma` trials; a wrong result is no measurement."""
     bandwidths: dict[str, dict[int, Bandwidth]] = {}
-    rates: dict[str, dict[tuple[str, str], FlopRate]] = {}
+    rates: dict[str, list[FlopRate]] = {}
     for trial in trials:
         info = cases.get(trial.case_id)
         if info is None or trial.device_id != device_id or trial.verdict is not Verdict.PASS:
@@ -128,22 +144,34 @@ def ceilings(trials: Iterable[Trial], cases: Mapping[str, CaseInfo], device_id: 
             if nbytes not in sizes or sizes[nbytes].bytes_per_s < reached.bytes_per_s:
                 sizes[nbytes] = reached
         else:
-            key = (str(case.axes["precision"]), str(case.axes["hint"]))
-            rate = FlopRate(*key, info.cost.flops / seconds, trial.case_id)
-            found = rates.setdefault(api, {})
-            if key not in found or found[key].flops_per_s < rate.flops_per_s:
-                found[key] = rate
+            rates.setdefault(api, []).append(
+                FlopRate(
+                    str(case.axes["precision"]),
+                    str(case.axes["hint"]),
+                    info.cost.flops / seconds,
+                    trial.case_id,
+                    int(case.workload["groups"]),
+                )
+            )
     return Ceilings(
         device_id,
         tuple(
             ApiCeilings(
                 api,
                 tuple(b for _, b in sorted(bandwidths.get(api, {}).items())),
-                tuple(r for _, r in sorted(rates.get(api, {}).items())),
+                _best(rates.get(api, [])),
+                tuple(rates.get(api, [])),
             )
             for api in sorted({*bandwidths, *rates})
         ),
     )
+
+
+def _best(rates: Iterable[FlopRate]) -> tuple[FlopRate, ...]:
+    best: dict[tuple[str, str], FlopRate] = {}
+    for rate in sorted(rates, key=lambda r: r.flops_per_s):
+        best[rate.precision, rate.hint] = rate
+    return tuple(best[key] for key in sorted(best))
 
 
 def place(found: Ceilings, cost: Cost, case: Case, median_ns: float) -> Point | None:
