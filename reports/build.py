@@ -20,7 +20,7 @@ from orchestrator.domain.results import RunResults
 from reports.findings import Logs, findings
 from reports.labels import Labels
 from reports.model import DeviceSection, PrunedGroup, ReportModel, SocPage
-from reports.probes import precision_tables, unprobed
+from reports.probes import precision_news, precision_tables, unprobed
 from reports.roofline import charts, places
 from reports.tables import best_groups, variant_tables
 from reports.text import file_stem
@@ -145,6 +145,7 @@ class _Builder:
         anchors = {f.case_id: f.anchor for f in found}
         hints = self._hints[device.device_id]
         counts = self._counts([device])
+        precisions = precision_tables(results, device.device_id)
         found_ceilings = ceilings((t.trial for t in trials), results.cases, device.device_id)
         return DeviceSection(
             anchor=anchor,
@@ -162,7 +163,8 @@ class _Builder:
             changes=tuple(sorted(self._changes[device.device_id], key=_importance)),
             pairs=tuple(p for p in self.pairs if device.device_id in (p.gles.device_id, p.vulkan.device_id)),
             rooflines=charts(found_ceilings, variants, self._labels),
-            precision=precision_tables(results, device.device_id),
+            precision=precisions,
+            precision_news=precision_news(precisions),
             canaries=canary_facts(trials),
             unprobed=unprobed(results, trials, device.device_id),
             shared=next((s for s in self.shared if device.device_id in s.device_ids), None),

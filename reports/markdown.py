@@ -38,8 +38,7 @@ def render_markdown(model: ReportModel) -> str:
     lines += _list("Failures by measured subgroup size", [k.sentence for k in model.by_subgroup])
     lines += _fastest(model)
     lines += _list("GLES and Vulkan side by side", [f"{p.names}: {p.sentence}" for p in model.pairs])
-    said = [f"{d.device.name}, {t.api}: {s}" for d, t in model.precision for s in t.sentences]
-    lines += _list("Effective precision", said)
+    lines += _list("Effective precision", [f"{d.device.name}: {said}" for d, said in model.precision_news])
     lines += _changes(model)
     return "\n".join(lines) + "\n"
 

@@ -208,6 +208,8 @@ class DeviceSection:
     rooflines: tuple[RoofChart, ...]
     """One an API through which variants ran."""
     precision: tuple[PrecisionTable, ...]
+    precision_news: tuple[str, ...]
+    """Sentences worth reading beside the verdict."""
     canaries: tuple[CanaryFacts, ...]
     unprobed: tuple[Unprobed, ...]
     shared: SharedProcessor | None
@@ -285,5 +287,5 @@ class ReportModel:
         return tuple(sorted(found, key=lambda f: not f.uncounted))
 
     @property
-    def precision(self) -> tuple[tuple[DeviceSection, PrecisionTable], ...]:
-        return tuple((d, table) for soc in self.socs for d in soc.devices for table in d.precision)
+    def precision_news(self) -> tuple[tuple[DeviceSection, str], ...]:
+        return tuple((d, text) for soc in self.socs for d in soc.devices for text in d.precision_news)

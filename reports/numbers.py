@@ -76,12 +76,12 @@ def megabytes(count: int) -> str:
     return significant(count / 1e6)
 
 
-def rate(per_s: float, unit: str) -> str:
+def rate(per_s: float, unit: str, digits: int = 3) -> str:
     """Per second with the decimal prefix that fits: ``4.27 TB/s``, ``51.2 TFLOP/s``, ``812 MB/s``."""
     for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if per_s >= size:
-            return f"{significant(per_s / size)} {prefix}{unit}"
-    return f"{significant(per_s)} {unit}"
+            return f"{significant(per_s / size, digits)} {prefix}{unit}"
+    return f"{significant(per_s, digits)} {unit}"
 
 
 def binary_size(nbytes: int) -> str:

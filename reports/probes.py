@@ -23,6 +23,19 @@ def precision_tables(results: RunResults, device_id: str) -> tuple[PrecisionTabl
     )
 
 
+def precision_news(tables: Iterable[PrecisionTable]) -> tuple[str, ...]:
+    """Of one device, what a kernel's author must know: what hints and narrow types buy, what came out wrong.
+
+    A plain highp that is fp32 is no news. APIs that say the same share a line.
+    """
+    said: dict[str, list[str]] = defaultdict(list)
+    for table in tables:
+        for row in table.rows:
+            if row.demoted or row.remarks or row.asked in ("mediump", "fp16"):
+                said[sentence(row)].append(table.api)
+    return tuple(f"{text} ({', '.join(apis)})" for text, apis in said.items())
+
+
 def unprobed(results: RunResults, trials: Iterable[JudgedTrial], device_id: str) -> tuple[Unprobed, ...]:
     """Probes that were refused on the device or dropped before dispatch, with the reason."""
     refused = [

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.outcome import JudgedTrial
-from orchestrator.analysis.roofline import ApiCeilings, Ceilings, Point, place
+from orchestrator.analysis.roofline import ApiCeilings, Ceilings, FlopRate, Point, place
 from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.verdict import Verdict
 from reports.labels import Labels
 from reports.numbers import percent, rate
 
-WIDTH, HEIGHT = 760, 360
-LEFT, RIGHT, TOP, BOTTOM = 58, 176, 14, 44
+WIDTH, HEIGHT = 840, 360
+LEFT, RIGHT, TOP, BOTTOM = 64, 240, 14, 44
 MAX_MARKS = 300
 """Marks of one chart; the fastest of each kernel, workload and precision come first."""
 SHAPES = ("circle", "square", "triangle", "diamond", "cross")
@@ -39,8 +39,9 @@ class Roof:
     y1: float
     x2: float
     y2: float
-    label_at: float
-    """Compute: y of the label in the right margin, far enough from its neighbours."""
+    label_x: float
+    label_y: float
+    """Compute: in the right margin, far enough from its neighbours. Memory: on the line."""
     angle: float
     """Memory: degrees of the line, for the text along it."""
 
@@ -133,8 +134,9 @@ def _chart(ceilings: ApiCeilings, placed: list[_Placed], labels: Labels) -> Roof
     dram = ceilings.dram
     if not shown or not (rates or dram):
         return RoofChart(ceilings.api, ceilings, placed=len(placed))
-    ridge = [max(rates) / dram.bytes_per_s] if rates and dram else []
-    xs = [p.point.intensity for p in shown] + ridge
+    ridges = [r / dram.bytes_per_s for r in rates] if dram else []
+    # Room to the left of the lowest ridge, where the diagonals have their names.
+    xs = [p.point.intensity for p in shown] + ridges + [r / 8 for r in ridges]
     ys = [p.point.flops_per_s for p in shown] + rates
     plane = _Plane(*_decades(xs), *_decades(ys))
     shapes = {k: SHAPES[i % len(SHAPES)] for i, k in enumerate(dict.fromkeys(_kernel(p) for p in shown))}
@@ -146,7 +148,7 @@ def _chart(ceilings: ApiCeilings, placed: list[_Placed], labels: Labels) -> Roof
         marks=marks,
         x_ticks=tuple(Tick(plane.x(10.0**e), f"{10.0**e:g}") for e in range(plane.x_low, plane.x_high + 1)),
         y_ticks=tuple(
-            Tick(plane.y(10.0**e), f"{10.0 ** (e - 9):g}") for e in range(plane.y_low, plane.y_high + 1)
+            Tick(plane.y(10.0**e), rate(10.0**e, "", digits=1)) for e in range(plane.y_low, plane.y_high + 1)
         ),
         kernels=tuple(shapes.items()),
         placed=len(placed),
@@ -156,7 +158,8 @@ def _chart(ceilings: ApiCeilings, placed: list[_Placed], labels: Labels) -> Roof
 
 def _memory(ceilings: ApiCeilings, plane: _Plane) -> list[Roof]:
     """Diagonals up to the highest compute ceiling, or across where none was measured."""
-    top = max((r.flops_per_s for r in ceilings.rates), default=10.0**plane.y_high)
+    rates = [r.flops_per_s for r in ceilings.rates] or [10.0**plane.y_high]
+    top, lowest = max(rates), min(rates)
     found: list[Roof] = []
     for kind, bandwidth in (("cache", ceilings.cache), ("dram", ceilings.dram)):
         if bandwidth is None:
@@ -169,29 +172,33 @@ def _memory(ceilings: ApiCeilings, plane: _Plane) -> list[Roof]:
         x2, y2 = plane.x(right), plane.y(right * bandwidth.bytes_per_s)
         name = f"{'DRAM' if kind == 'dram' else 'cache'} {rate(bandwidth.bytes_per_s, 'B/s')}"
         angle = math.degrees(math.atan2(y2 - y1, x2 - x1))
-        found.append(Roof(name, kind, x1, y1, x2, y2, 0.0, angle))
+        clear = math.sqrt(left * max(left, min(right, lowest / bandwidth.bytes_per_s)))
+        at = plane.x(clear), plane.y(clear * bandwidth.bytes_per_s)
+        found.append(Roof(name, kind, x1, y1, x2, y2, *at, angle))
     return found
 
 
 def _compute(ceilings: ApiCeilings, plane: _Plane) -> list[Roof]:
     """Horizontals from the highest memory ceiling rightwards, labels kept apart."""
     bandwidths = [b.bytes_per_s for b in (ceilings.dram, ceilings.cache) if b is not None]
-    groups: list[tuple[float, list[str]]] = []
-    for found in sorted(ceilings.rates, key=lambda r: -r.flops_per_s):
-        name = found.precision if found.hint == "highp" else f"{found.precision} {found.hint}"
-        if groups and groups[-1][0] / found.flops_per_s <= 1 + SAME_RATE:
-            groups[-1][1].append(name)
+    groups: list[list[FlopRate]] = []
+    for found in sorted(ceilings.rates, key=lambda r: (r.precision, -r.flops_per_s)):
+        first = groups[-1][0] if groups else None
+        near = first is not None and first.flops_per_s / found.flops_per_s <= 1 + SAME_RATE
+        if first is not None and first.precision == found.precision and near:
+            groups[-1].append(found)
         else:
-            groups.append((found.flops_per_s, [name]))
+            groups.append([found])
     roofs: list[Roof] = []
     last = -math.inf
-    for flops, names in groups:
+    for group in sorted(groups, key=lambda group: -group[0].flops_per_s):
+        flops, hints = group[0].flops_per_s, sorted(r.hint for r in group)
         left = max(10.0**plane.x_low, flops / max(bandwidths)) if bandwidths else 10.0**plane.x_low
         y = plane.y(flops)
         last = max(y, last + LABEL_GAP)
-        name = f"{', '.join(names)}: {rate(flops, 'FLOP/s')}"
+        name = f"{group[0].precision} {' = '.join(hints)}: {rate(flops, 'FLOP/s')}"
         x1 = min(plane.x(left), WIDTH - RIGHT)
-        roofs.append(Roof(name, "compute", x1, y, WIDTH - RIGHT, y, last, 0.0))
+        roofs.append(Roof(name, "compute", x1, y, WIDTH - RIGHT, y, WIDTH - RIGHT + 8, last, 0.0))
     return roofs
 
 

@@ -53,7 +53,7 @@ def summary_table(model: ReportModel) -> RenderableType:
     if model.pairs:
         parts += [Text(), _text("GLES and Vulkan side by side", "bold")]
         parts += [_text(f"{p.names}: {p.sentence}") for p in model.pairs[:MAX_ROWS]]
-    if model.precision:
+    if model.precision_news:
         parts += [Text(), _text("Effective precision", "bold")]
         parts += [_text(line) for line in precision_lines(model)]
     if model.comparison is not None:
@@ -76,8 +76,8 @@ def _counts(model: ReportModel) -> Table:
 
 
 def precision_lines(model: ReportModel) -> list[str]:
-    """``llvmpipe, gles: mediump runs as fp32 here: no gain to expect``, the first of them."""
-    lines = [f"{d.device.name}, {t.api}: {s}" for d, t in model.precision for s in t.sentences]
+    """``llvmpipe: mediump runs as fp32 here: no gain to expect (gles)``, the first of them."""
+    lines = [f"{d.device.name}: {text}" for d, text in model.precision_news]
     return lines[:MAX_ROWS] + ([f"and {len(lines) - MAX_ROWS} more"] if len(lines) > MAX_ROWS else [])
 
 

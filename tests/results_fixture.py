@@ -13,7 +13,7 @@ from orchestrator.domain.device import DeviceRecord, Soc
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.kernel import Cost, Tolerance
-from orchestrator.domain.profile import Profile
+from orchestrator.domain.profile import Profile, SubgroupFacts
 from orchestrator.domain.results import CaseInfo, RunInfo, RunResults
 from orchestrator.domain.trial import Element, GpuTimer, Numerics, Timing, Trial
 from orchestrator.domain.verdict import Verdict
@@ -159,8 +159,11 @@ def device(
     virtual: bool = False,
     os_build: str = "Debian GNU/Linux 12",
     health: dict[str, str] | None = None,
+    resource: str = "cpu@buildhost",
+    profiles: Sequence[Profile] | None = None,
 ) -> DeviceRecord:
-    profile = Profile(
+    """llvmpipe through GLES, unless ``profiles`` say otherwise."""
+    gles = Profile(
         api="gles", vendor="Mesa", renderer="llvmpipe (LLVM 15.0.6, 256 bits)", version=version,
         glsl="OpenGL ES GLSL ES 3.20", library="libGLESv2.so.2.1.0 (libEGL_mesa.so.0, swrast_dri.so)",
         limits={"shared_bytes": shared_bytes, "invocations": 1024, "group_x": 1024, "group_y": 1024,
@@ -174,12 +177,60 @@ def device(
         serial=serial,
         name=name,
         soc=Soc(soc, "Mesa", soc, "GL_RENDERER", "certain"),
-        profiles=[profile],
-        resource="cpu@buildhost",
+        profiles=list(profiles) if profiles is not None else [gles],
+        resource=resource,
         host="buildhost",
         os_build=os_build,
         virtual=virtual,
         health=health or {},
+    )
+
+
+def vulkan_profile(
+    renderer: str = "llvmpipe (LLVM 15.0.6, 256 bits)",
+    *,
+    driver: str = "llvmpipe",
+    device_type: str = "cpu",
+    subgroup: int = 8,
+    half: bool = True,
+    invocations: int = 1024,
+) -> Profile:
+    """lavapipe's, as Mesa 22.3.6 reports it."""
+    proven = {
+        "pack_half": True, "timer_query": True, "subgroup_basic": True, "subgroup_arithmetic": True,
+        "float16": half, "storage16": half,
+    }  # fmt: skip
+    return Profile(
+        api="vulkan", vendor="Mesa", renderer=renderer, version=f"{driver}; Mesa 22.3.6; Vulkan 1.3.230",
+        library="libvulkan_lvp.so",
+        limits={"shared_bytes": 32_768, "invocations": invocations, "group_x": invocations,
+                "group_y": invocations, "group_z": 64, "storage_bytes": 134_217_728},
+        adapter=f"13-{driver}", device_type=device_type,
+        driver={"id": "13", "name": driver, "info": "Mesa 22.3.6", "conformance": "1.3.1.1"},
+        advertised=proven | {"io16": half, "cooperative_matrix": True}, features=proven,
+        unproven={"cooperative_matrix": "probe shader: device lost"},
+        subgroup=SubgroupFacts(advertised=subgroup, measured=subgroup),
+        float_controls={"denorm_preserve_f32": True, "rounding_rtz_f32": False},
+        timer_bits=64, timer_period_ns=1.0,
+    )  # fmt: skip
+
+
+def lavapipe(device_id: str = "local-buildhost-lavapipe") -> DeviceRecord:
+    """Beside llvmpipe's: another driver of the same processor."""
+    return device(device_id, soc="lavapipe", name="lavapipe", profiles=[vulkan_profile()])
+
+
+def hardware(device_id: str = "local-buildhost-h200", *, subgroup: int = 32) -> DeviceRecord:
+    """One GPU with both APIs."""
+    vulkan = vulkan_profile("NVIDIA H200", driver="NVIDIA", device_type="discrete", subgroup=subgroup)
+    gles = replace(
+        vulkan, api="gles", version="OpenGL ES 3.2 NVIDIA 580.159.04", library="libEGL_nvidia.so.0",
+        adapter="", device_type="", driver={}, advertised={"pack_half": True}, unproven={},
+        features={"pack_half": True, "timer_query": True}, float_controls={},
+        subgroup=SubgroupFacts(measured=subgroup),
+    )  # fmt: skip
+    return device(
+        device_id, soc="NVIDIA-H200", name="NVIDIA H200", resource="gpu@buildhost", profiles=[gles, vulkan]
     )
 
 

@@ -117,10 +117,18 @@ class PairTable:
     vulkan: DeviceRecord
     pairs: tuple[Pair, ...]
     best_differs: tuple[BestDiffers, ...]
+    choices: int
+    """Kernels, workloads and precisions with at least two points that are correct and timed on both."""
 
     @property
     def one_device(self) -> bool:
         return self.gles.device_id == self.vulkan.device_id
+
+    @property
+    def low_ns(self) -> float:
+        """The smallest median; 0 without times."""
+        sides = (side for pair in self.pairs for side in (pair.gles, pair.vulkan))
+        return min((side.stats.median_ns for side in sides if side.stats is not None), default=0.0)
 
     @property
     def names(self) -> str:
@@ -150,7 +158,9 @@ class PairTable:
         if wrong:
             words.append(f"wrong on both in {wrong}")
         if self.best_differs:
-            words.append(f"the fastest variant differs by API in {len(self.best_differs)}")
+            words.append(
+                f"the fastest variant differs by API in {len(self.best_differs)} of {self.choices} choices"
+            )
         return "; ".join(words)
 
 
@@ -166,7 +176,8 @@ def pair_tables(judged: Iterable[JudgedTrial], devices: Sequence[DeviceRecord]) 
         old, new = sides[left.device_id, GLES], sides[right.device_id, VULKAN]
         pairs = tuple(Pair(_side(old[key]), _side(new[key])) for key in old if key in new)
         if pairs:
-            found.append(PairTable(left, right, pairs, tuple(_best_differs(pairs))))
+            choices = _choices(pairs)
+            found.append(PairTable(left, right, pairs, tuple(_best_differs(choices)), len(choices)))
     return tuple(found)
 
 
@@ -200,15 +211,23 @@ def _side(item: JudgedTrial) -> Side:
     )
 
 
-def _best_differs(pairs: Iterable[Pair]) -> Iterator[BestDiffers]:
-    groups: dict[tuple[str, ...], list[tuple[Pair, TimingStats, TimingStats]]] = defaultdict(list)
+_Timed = tuple[Pair, TimingStats, TimingStats]
+
+
+def _choices(pairs: Iterable[Pair]) -> list[list[_Timed]]:
+    """Points of one kernel, workload and precision, among which each API has a fastest variant."""
+    groups: dict[tuple[str, ...], list[_Timed]] = defaultdict(list)
     for pair in pairs:
         old, new = pair.gles.stats, pair.vulkan.stats
         if old is not None and new is not None:
             same = (axis_text(pair.case.axes.get(name, "")) for name in _SAME_WORK)
             key = (pair.case.kernel, pair.case.workload_id, *same, old.clock, new.clock)
             groups[key].append((pair, old, new))
-    for found in groups.values():
+    return [found for found in groups.values() if len(found) > 1]
+
+
+def _best_differs(choices: Iterable[list[_Timed]]) -> Iterator[BestDiffers]:
+    for found in choices:
         on_gles = min(found, key=lambda entry: entry[1].median_ns)
         on_vulkan = min(found, key=lambda entry: entry[2].median_ns)
         even = within_noise((on_gles[1], on_vulkan[1])) and within_noise((on_gles[2], on_vulkan[2]))
