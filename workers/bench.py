@@ -3,7 +3,7 @@
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,6 +12,7 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import InfraError, NotInstalled, TruncatedOutput
 from orchestrator.domain.profile import Profile
+from workers.canary import Latencies
 from workers.identity import is_virtual
 from workers.result_stream import RESULT_FORMAT, ResultStream
 from workers.transports.base import Device
@@ -35,6 +36,20 @@ class Bench:
     record: DeviceRecord
     runner: str
     """Path of the installed runner on the device."""
+    latencies: Latencies = field(default_factory=Latencies)
+    """Of the canaries that this worker has run."""
+
+    @property
+    def adapter(self) -> str:
+        """Which Vulkan adapter is this device; empty: it has no Vulkan, or an old runner did not say."""
+        vulkan = self.record.profile("vulkan")
+        return vulkan.adapter if vulkan else ""
+
+    @property
+    def enable(self) -> tuple[str, ...]:
+        """Vulkan features that a probe shader proved: no other is ever switched on."""
+        vulkan = self.record.profile("vulkan")
+        return tuple(name for name, proven in vulkan.features.items() if proven) if vulkan else ()
 
 
 def runner_build(properties: Mapping[str, str], runner_dir: Path) -> Path:

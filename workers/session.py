@@ -6,21 +6,22 @@ transport becomes trials with verdict ``infra``: it never blames a kernel and is
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from orchestrator.domain.errors import InfraError, NoSpace
 from orchestrator.domain.event import Progress
-from orchestrator.domain.job import Batch, CaseJob, CheckJob
-from orchestrator.domain.trial import Numerics, Trial
+from orchestrator.domain.job import Batch, CaseJob
+from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
 from workers.bench import CALL_TIMEOUT_S, PUSH_TIMEOUT_S, Bench
+from workers.canary import Part, parts
 from workers.job_folder import job_text
 from workers.judge import judge
-from workers.recheck import recheck
 from workers.result_stream import CaseRecord, ResultStream
+from workers.tensors import bring_home, is_wanted
 
 IDLE_TIMEOUT_S = 30.0
 """The runner sends a heartbeat every second; this much silence means that link or phone is gone."""
@@ -52,41 +53,52 @@ class _Clocked:
 def run_batch(
     bench: Bench, batch: Batch, cases: Sequence[CaseJob], store: BlobStore, on_progress: OnProgress
 ) -> list[Trial]:
-    """Run ``cases`` of a batch; one trial for each, in order."""
+    """Run ``cases`` of a batch, those of one API together; one trial for each, in the order given."""
     clocked = _Clocked()
     cases = [_with_sample(c, batch.run_id) for c in cases]
+    work = parts(cases, batch.canaries)
     folder = f"{bench.device.workdir}/jobs/{batch.batch_id}"
     try:
-        records = _execute(bench, batch.run_id, folder, cases, store, clocked, on_progress)
+        records = _execute(bench, batch.run_id, folder, work, store, clocked, on_progress)
     except InfraError as e:
         trials = infra_trials(bench, batch.run_id, cases, str(e), clocked)
         refused = set[str]()
     else:
-        trials = _trials(bench, batch.run_id, folder, cases, records, store, clocked)
-        refused = {d for c in cases if (r := records.get(c.case_id)) for d in c.blobs() if d in r.end.reason}
+        trials = _trials(bench, batch.run_id, folder, work, records, store, clocked)
+        refused = _refused([job for part in work for job in part.jobs()], records)
     _clean_up(bench, refused)
-    return trials
+    made = {t.case_id: t for t in trials}
+    return [made[c.case_id] for c in cases]
+
+
+def _refused(jobs: Sequence[CaseJob], records: Mapping[str, CaseRecord]) -> set[str]:
+    """Blobs that the runner named in a reason: damaged on the device."""
+    return {d for j in jobs if (r := records.get(j.case_id)) for d in j.blobs() if d in r.end.reason}
 
 
 def _execute(
     bench: Bench,
     run_id: str,
     folder: str,
-    cases: Sequence[CaseJob],
+    work: Sequence[Part],
     store: BlobStore,
     clocked: _Clocked,
     on_progress: OnProgress,
 ) -> dict[str, CaseRecord]:
     device = bench.device
     blobs_dir = f"{device.workdir}/blobs"
-    _push_blobs(bench, blobs_dir, cases, store)
+    jobs = [job for part in work for job in part.jobs()]
+    told = {case.case_id for part in work for case in part.cases}
+    _push_blobs(bench, blobs_dir, jobs, store)
     # Relative to the job folder: a virtual phone's paths are not this host's.
-    text = job_text(run_id, cases, "../../blobs")
+    text = job_text(run_id, jobs, "../../blobs")
     device.push(text.encode("ascii"), f"{folder}/job.txt", timeout_s=PUSH_TIMEOUT_S)
     stream = ResultStream(f"{device.serial}: run {folder.rsplit('/', 1)[-1]}", run_id)
 
     def on_line(line: bytes) -> None:
         kind, case_id = stream.feed(line)
+        if case_id not in told:  # nobody planned the canaries that run beside the cases
+            return
         if kind == "start":
             clocked.start(case_id)
             on_progress(Progress(bench.record.device_id, "started", case_id))
@@ -94,7 +106,7 @@ def _execute(
             clocked.end(case_id)
             on_progress(Progress(bench.record.device_id, "ended", case_id))
 
-    total_s = sum(c.deadline_ms for c in cases) / 1000 + BATCH_MARGIN_S
+    total_s = sum(job.deadline_ms for job in jobs) / 1000 + BATCH_MARGIN_S
     code = device.stream(
         [bench.runner, "run", folder], on_line, timeout_s=total_s, idle_timeout_s=IDLE_TIMEOUT_S
     )
@@ -130,32 +142,38 @@ def _trials(
     bench: Bench,
     run_id: str,
     folder: str,
-    cases: Sequence[CaseJob],
-    records: dict[str, CaseRecord],
+    work: Sequence[Part],
+    records: Mapping[str, CaseRecord],
     store: BlobStore,
     clocked: _Clocked,
 ) -> list[Trial]:
-    """Judge each case on its own. The output is proven: a link that drops only now takes nothing from the
-    cases that need no second opinion."""
+    """Judge each case on its own, unless its canary speaks against all of its API. The output is proven: a
+    link that drops only now takes nothing from the cases that need no second opinion."""
     trials: list[Trial] = []
     lost = ""
-    for case in cases:
-        trial = _trial(bench, run_id, case, records, clocked)
-        if _to_pull(case, trial):
-            try:
-                trial = trial if lost else _second_opinion(bench, folder, case, trial, store)
-            except InfraError as e:
-                lost = f"its tensor could not be compared on the host: {e}"
-            if lost:  # the next pulls would only run into their deadlines, too
-                trial = replace(trial, verdict=Verdict.INFRA, reason=lost)
-        trials.append(trial)
+    for part in work:
+        vouch = part.vouch(records, bench.latencies)
+        for case in part.cases:
+            record = records.get(case.case_id)
+            trial = _trial(bench, run_id, case, record, clocked)
+            if vouch.doubt:
+                trials.append(replace(trial, verdict=Verdict.INFRA, reason=vouch.doubt))
+                continue
+            trial = replace(trial, canary=vouch.canary)
+            if record is not None and is_wanted(case, record.end, trial):
+                try:
+                    trial = (
+                        trial if lost else bring_home(bench.device, folder, case, record.end, trial, store)
+                    )
+                except InfraError as e:
+                    lost = f"its tensor could not be compared on the host: {e}"
+                if lost:  # the next pulls would only run into their deadlines, too
+                    trial = replace(trial, verdict=Verdict.INFRA, reason=lost)
+            trials.append(trial)
     return trials
 
 
-def _trial(
-    bench: Bench, run_id: str, case: CaseJob, records: dict[str, CaseRecord], clocked: _Clocked
-) -> Trial:
-    record = records.get(case.case_id)
+def _trial(bench: Bench, run_id: str, case: CaseJob, record: CaseRecord | None, clocked: _Clocked) -> Trial:
     if record is None:
         return _infra(bench, run_id, case, "the runner's output has no end record for it", clocked)
     end = record.end
@@ -178,38 +196,12 @@ def _trial(
     )
 
 
-def _to_pull(case: CaseJob, trial: Trial) -> list[tuple[CheckJob, Numerics]]:
-    """Outputs whose tensor the runner was to keep for the host."""
-    failed = trial.verdict in (Verdict.MISMATCH, Verdict.NONDETERMINISTIC)
-    outputs = {o.buffer: o for o in trial.outputs}
-    wanted = [c for c in case.checks if (failed or c.keep == "always") and c.buffer in outputs]
-    return [(c, outputs[c.buffer]) for c in wanted]
-
-
-def _second_opinion(bench: Bench, folder: str, case: CaseJob, trial: Trial, store: BlobStore) -> Trial:
-    """Pull what the runner kept, compare it on the host, and keep it in the blob store.
-
-    A tensor that the device could not keep leaves the verdict as it is, without a second opinion.
-    """
-    tensors: dict[str, str] = {}
-    for check, numerics in _to_pull(case, trial):
-        if numerics.keep_error:
-            continue
-        path = f"{folder}/tensors/{case.case_id}.{check.buffer}.bin"
-        tensor = bench.device.pull(path, timeout_s=PUSH_TIMEOUT_S)
-        if doubt := recheck(tensor, store.get(check.reference), numerics, check):
-            return replace(trial, verdict=Verdict.INFRA, reason=doubt, recheck="disagreed")
-        tensors[check.buffer] = store.put(tensor)
-    return replace(trial, tensors=tensors, recheck="agreed" if tensors else "")
-
-
 def _with_sample(case: CaseJob, run_id: str) -> CaseJob:
     """Choose the passes whose tensor is pulled: random over runs, the same when a batch is repeated."""
     draw = hashlib.sha256(f"{run_id}/{case.case_id}".encode()).digest()[0]
     if draw % SAMPLE_ONE_IN:
         return case
-    checks = [CheckJob(c.buffer, c.reference, c.atol, c.rtol, c.nmse, "always") for c in case.checks]
-    return replace(case, checks=checks)
+    return replace(case, checks=[replace(check, keep="always") for check in case.checks])
 
 
 def infra_trials(

@@ -17,6 +17,7 @@ from workers.transports.base import CommandResult, Device
 
 RUNNER_NAME = "tilefarm-runner"
 WORKDIR = "/data/local/tmp/tilefarm"
+SENSORS = {"gpu_hz": [], "temp_mc": [41_000, 41_500], "throttled": None}
 RUNNER = f"{WORKDIR}/bin/tilefarm-runner-0123456789abcdef"
 
 
@@ -33,6 +34,10 @@ class Act:
     """What an ok record says of its outputs beside the truth."""
     keeps: bool = True
     """False: the tensor could not be written on the device."""
+    timing: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Of an ok record, instead of the usual times."""
+    kept: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Bytes of unchecked outputs; one that is not named is all zero."""
 
 
 @dataclass(slots=True)
@@ -142,8 +147,8 @@ class FakeDevice:
         run_id, named, cases = _read_job(job)
         blobs = posixpath.normpath(posixpath.join(folder, named))
         lines = [streams.hello(run_id), streams.driver()]
-        for index, (case_id, outputs) in enumerate(cases.items()):
-            act = self.script.get(case_id, Act())
+        for index, (case_id, case) in enumerate(cases.items()):
+            act, outputs = self.script.get(case_id, Act()), case.outputs
             lines.append(streams.start(case_id, index))
             if act.status != "ok":
                 lines.append(streams.end(case_id, index, act.status, **act.fields))
@@ -158,8 +163,26 @@ class FakeDevice:
                 elif not act.keeps:
                     said["keep_error"] = "No space left on device"
                 said |= dict(act.changes)
-            lines.append(streams.ok(case_id, index, made))
+            kept = {name: self._keep(folder, case_id, name, size, act) for name, size in case.kept.items()}
+            timing = streams.TIMING | dict(act.timing)
+            lines.append(
+                streams.end(case_id, index, "ok", timing=timing, sensors=SENSORS, outputs=made, kept=kept)
+            )
         return streams.whole(*lines)
+
+    def _keep(self, folder: str, case_id: str, name: str, size: int, act: Act) -> dict[str, object]:
+        """Write an unchecked output that the job wants, and say so."""
+        data = act.kept.get(name, bytes(size))
+        digest = sha256_hex(data)
+        if not act.keeps:
+            return {
+                "hash": digest,
+                "hashes": {digest: 1},
+                "kept": False,
+                "keep_error": "No space left on device",
+            }
+        self.files[f"{folder}/tensors/{case_id}.{name}.bin"] = data
+        return {"hash": digest, "hashes": {digest: 1}, "kept": True}
 
     def _reference(self, blobs: str, o: "_Output") -> NDArray[np.float64]:
         return np.frombuffer(self.files[f"{blobs}/{o.reference}"], "<f8")
@@ -190,12 +213,20 @@ class _Output:
         )  # fmt: skip
 
 
-def _read_job(text: str) -> tuple[str, str, dict[str, list[_Output]]]:
-    """Run id, blobs folder and the checked outputs of each case."""
+@dataclass(slots=True)
+class _Case:
+    outputs: list[_Output] = field(default_factory=list[_Output])
+    kept: dict[str, int] = field(default_factory=dict[str, int])
+    """Unchecked outputs that the job wants → bytes."""
+
+
+def _read_job(text: str) -> tuple[str, str, dict[str, _Case]]:
+    """Run id, blobs folder and what each case puts out."""
     run_id, blobs = "", ""
-    cases: dict[str, list[_Output]] = {}
-    open_case: list[_Output] = []
+    cases: dict[str, _Case] = {}
+    open_case = _Case()
     dtypes: dict[str, str] = {}
+    counts: dict[str, int] = {}
     replays = 1
     for words in (line.split(" ") for line in text.splitlines()):
         match words:
@@ -204,15 +235,18 @@ def _read_job(text: str) -> tuple[str, str, dict[str, list[_Output]]]:
             case ["blobs", blobs]:
                 pass
             case ["case", case_id]:
-                open_case = cases[case_id] = []
+                open_case = cases[case_id] = _Case()
             case ["replays", count]:
                 replays = int(count)
-            case ["buffer", name, _, dtype, *_]:
-                dtypes[name] = dtype
+            case ["buffer", name, _, dtype, count, *_]:
+                dtypes[name], counts[name] = dtype, int(count)
             case ["check", name, reference, atol, _, _]:
-                open_case.append(_Output(name, dtypes[name], reference, float(atol), replays))
+                open_case.outputs.append(_Output(name, dtypes[name], reference, float(atol), replays))
             case ["keep", name, keep]:
-                next(o for o in open_case if o.name == name).keep = keep
+                if checked := [o for o in open_case.outputs if o.name == name]:
+                    checked[0].keep = keep
+                else:
+                    open_case.kept[name] = counts[name] * (2 if dtypes[name] == "f16" else 4)
             case _:
                 pass
     assert text.endswith(f"\nend {len(cases)}\n")

@@ -1,0 +1,72 @@
+"""Tensors that come home from a device: failures, samples, and what a probe keeps. None is taken on trust."""
+
+from dataclasses import replace
+
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.job import CaseJob, CheckJob
+from orchestrator.domain.kernel import ELEMENT_BYTES
+from orchestrator.domain.trial import Numerics, Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.storage.blobs import BlobStore
+from workers.bench import PUSH_TIMEOUT_S
+from workers.recheck import recheck
+from workers.result_stream import EndRecord
+from workers.transports.base import Device
+
+
+def is_wanted(case: CaseJob, end: EndRecord, trial: Trial) -> bool:
+    """Is there anything to pull for this trial?"""
+    return bool(_checked(case, trial) or _kept(case, end, trial))
+
+
+def bring_home(
+    device: Device, folder: str, case: CaseJob, end: EndRecord, trial: Trial, store: BlobStore
+) -> Trial:
+    """Pull what the runner kept, compare it on the host, and keep it in the blob store.
+
+    A tensor that the device could not keep leaves the verdict as it is, without a second opinion.
+
+    Raises:
+        InfraError: it cannot be pulled.
+    """
+    tensors: dict[str, str] = {}
+    agreed = False
+    for check, numerics in _checked(case, trial):
+        if numerics.keep_error:
+            continue
+        tensor = _pull(device, folder, case, check.buffer)
+        if doubt := recheck(tensor, store.get(check.reference), numerics, check):
+            return replace(trial, verdict=Verdict.INFRA, reason=doubt, recheck="disagreed")
+        tensors[check.buffer] = store.put(tensor)
+        agreed = True
+    for buffer, (nbytes, digest) in _kept(case, end, trial).items():
+        tensor = _pull(device, folder, case, buffer)[:nbytes]
+        if (seen := sha256_hex(tensor)) != digest:
+            doubt = f"{buffer}: pulled tensor has hash {seen[:12]}, the runner saw {digest[:12]}"
+            return replace(trial, verdict=Verdict.INFRA, reason=doubt, recheck="disagreed")
+        tensors[buffer] = store.put(tensor)
+    return replace(trial, tensors=tensors, recheck="agreed" if agreed else "")
+
+
+def _checked(case: CaseJob, trial: Trial) -> list[tuple[CheckJob, Numerics]]:
+    """Compared outputs whose tensor the runner was to keep for the host."""
+    failed = trial.verdict in (Verdict.MISMATCH, Verdict.NONDETERMINISTIC)
+    outputs = {o.buffer: o for o in trial.outputs}
+    wanted = [c for c in case.checks if (failed or c.keep == "always") and c.buffer in outputs]
+    return [(c, outputs[c.buffer]) for c in wanted]
+
+
+def _kept(case: CaseJob, end: EndRecord, trial: Trial) -> dict[str, tuple[int, str]]:
+    """Outputs without a reference that were asked for and kept: bytes and sha256 of each."""
+    if trial.verdict is Verdict.INFRA:
+        return {}
+    sizes = {b.name: b.count * ELEMENT_BYTES[b.dtype] for b in case.buffers}
+    return {
+        name: (sizes[name], found.hash)
+        for name, found in dict[str, Numerics]().items()
+        if name in case.kept and end.case and not found.keep_error
+    }
+
+
+def _pull(device: Device, folder: str, case: CaseJob, buffer: str) -> bytes:
+    return device.pull(f"{folder}/tensors/{case.case_id}.{buffer}.bin", timeout_s=PUSH_TIMEOUT_S)
