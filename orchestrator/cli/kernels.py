@@ -18,10 +18,20 @@ def kernels(folder: KernelsOption = None, as_json: JsonOption = False) -> None:
         print_json({"kernels": [_document(k) for k in found.values()]})
         raise typer.Exit(0)
     for kernel in found.values():
-        result.print(f"[bold]{kernel.name}[/] (op {kernel.op})")
+        result.print(f"[bold]{kernel.name}[/] ({_role(kernel)})")
         for axis in (*kernel.params, *kernel.axes):
             result.print(f"  {axis.name}: {_values(axis)}", markup=False)
         result.print(f"  inputs: {' '.join(kernel.distributions)}", markup=False, soft_wrap=True)
+
+
+def _role(kernel: Kernel) -> str:
+    match kernel.role:
+        case "op":
+            return f"op {kernel.op}"
+        case "probe":
+            return "probe: measures a device once a run"
+        case "canary":
+            return "canary: vouches for a device before and after each batch"
 
 
 def _values(axis: Axis) -> str:
@@ -39,6 +49,7 @@ def _document(kernel: Kernel) -> dict[str, object]:
     return {
         "name": kernel.name,
         "op": kernel.op,
+        "role": kernel.role,
         "params": axes(kernel.params),
         "axes": axes(kernel.axes),
         "inputs": list(kernel.distributions),

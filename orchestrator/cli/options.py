@@ -51,6 +51,13 @@ MaxSlowdownOption = Annotated[
         help="Exit 1 when a case got slower than in the run before by more than this factor, e.g. 1.10.",
     ),
 ]
+ProbesOption = Annotated[
+    bool,
+    typer.Option(
+        "--probes/--no-probes",
+        help="Measure each device with the matrix's probes, and guard it by its canary.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, for scripts.")]
 
 BUILT_IN_KERNELS = Path(__file__).resolve().parents[2] / "kernels"

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import typer
@@ -16,6 +17,7 @@ from orchestrator.cli.options import (
     JsonOption,
     KernelsOption,
     MatrixOption,
+    ProbesOption,
     SelectOption,
     SetOption,
     SuiteOption,
@@ -27,7 +29,8 @@ from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import previous_results
-from orchestrator.planning.plan import Plan, build_plan
+from orchestrator.planning.canary import PlannedCanary
+from orchestrator.planning.plan import DevicePlan, Plan, PlannedCase, build_plan
 from reports.text import visible
 
 
@@ -39,6 +42,7 @@ def plan(
     case: CaseOption = None,
     device: DeviceOption = None,
     set_: SetOption = None,
+    probes: ProbesOption = True,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a run would do, without dispatching anything.
@@ -47,7 +51,7 @@ def plan(
     """
     settings = Settings()
     inputs = load_inputs(matrix, kernels)
-    selection = check_selection(inputs, suite, select, case, set_)
+    selection = check_selection(inputs, suite, select, case, set_, probes=probes)
     with (
         tempfile.TemporaryDirectory(prefix="tilefarm-logs-") as logs,
         open_fleet(settings, device or [], Path(logs), say) as fleet,
@@ -61,6 +65,7 @@ def plan(
         selection=selection,
         overrides=set_ or [],
         history=previous_results(settings.out, suite, "~"),
+        probes=probes,
     )
     if as_json:
         print_json(_document(planned, missing))
@@ -79,7 +84,18 @@ def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:
                 "soc": d.device.soc.name,
                 "seconds": round(d.seconds, 3),
                 "guessed": d.guessed,
-                "cases": [{"case_id": c.case_id, "label": c.case.label} for c in d.cases],
+                "cases": [{"case_id": c.case_id, "label": c.case.label, "role": c.role} for c in d.cases],
+                "canaries": [
+                    {
+                        "case_id": c.case_id,
+                        "label": c.case.label,
+                        "api": c.api,
+                        "factor": c.factor,
+                        "expected_ns": c.expected_ns,
+                    }
+                    for c in d.canaries
+                ],
+                "half_fits": [json.loads(to_json(f)) | {"sentence": f.sentence} for f in d.half_fits],
             }
             for d in planned.devices
         ],
@@ -90,32 +106,61 @@ def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:
     }
 
 
+def _print_device(device: DevicePlan) -> None:
+    """What runs there: an API at a time, probes before the suite, and the canary that guards them."""
+    guessed = f", {device.guessed} times guessed" if device.guessed else ""
+    _line(
+        f"{visible(device.device.device_id)} ({visible(device.device.soc.name)}): "
+        f"{_counts(device.cases) or 'nothing'}; about {duration_text(device.seconds)}{guessed}"
+    )
+    canaries = {c.api: c for c in device.canaries}
+    for api in dict.fromkeys(str(c.case.axes["api"]) for c in device.cases):
+        cases = [c for c in device.cases if c.case.axes["api"] == api]
+        probes, variants = ([c for c in cases if c.role == role] for role in ("probe", "op"))
+        guard = canaries.get(api)
+        _line(f"  {api}: {len(variants)} cases, {len(probes)} probes, {_guard_text(guard)}")
+        for case in cases:
+            probe = "  (probe)" if case.role == "probe" else ""
+            _line(f"    {case.case_id}  {case.case.label}{probe}")
+    for fit in device.half_fits:
+        _line(f"  {fit.sentence}" + (f", {fit.points} cases" if fit.points > 1 else ""))
+
+
+def _counts(cases: Iterable[PlannedCase]) -> str:
+    return ", ".join(f"{n} {kernel}" for kernel, n in Counter(c.case.kernel for c in cases).items())
+
+
+def _guard_text(canary: PlannedCanary | None) -> str:
+    if canary is None:
+        return "no canary"
+    expected = f"{canary.expected_ns / 1e6:.3g} ms" if canary.expected_ns else "what its first one takes"
+    return f"canary {canary.case.kernel} within ×{canary.factor:g} of {expected}"
+
+
+def _pruned_table(planned: Plan) -> Table:
+    """Points of one kernel that one device drops for the same reasons share a row."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for pruned in planned.pruned:
+        case = planned.cases[pruned.case_id]
+        groups.setdefault((pruned.device_id, case.kernel, "; ".join(pruned.reasons)), []).append(case.label)
+    table = Table("device", "pruned", "why", box=None, pad_edge=False)
+    for (device_id, kernel, why), labels in groups.items():
+        table.add_row(device_id, labels[0] if len(labels) == 1 else f"{len(labels)} cases of {kernel}", why)
+    return table
+
+
+def _line(text: str) -> None:
+    result.print(text, markup=False, soft_wrap=True)
+
+
 def _print(planned: Plan, missing: list[Missing]) -> None:
     for warning in planned.warnings:
         say(f"warning: {visible(warning)}")
     for lost in missing:
         say(f"{visible(lost.device_id)}: cannot be used: {visible(lost.why)}")
     for device in planned.devices:
-        kernels = Counter(c.case.kernel for c in device.cases)
-        counts = ", ".join(f"{n} {kernel}" for kernel, n in kernels.items()) or "nothing"
-        basis = f", {device.guessed} times guessed" if device.guessed else ""
-        result.print(
-            f"{visible(device.device.device_id)} ({visible(device.device.soc.name)}): {counts}; "
-            f"about {duration_text(device.seconds)}{basis}",
-            markup=False,
-            soft_wrap=True,
-        )
-        for case in device.cases:
-            result.print(f"  {case.case_id}  {case.case.label}", markup=False, soft_wrap=True)
-    table = Table("device", "pruned", "why", box=None, pad_edge=False)
-    for pruned in planned.pruned:
-        label = planned.cases[pruned.case_id].label
-        table.add_row(pruned.device_id, label, "; ".join(pruned.reasons))
+        _print_device(device)
     if planned.pruned:
-        result.print(table, markup=False)
+        result.print(_pruned_table(planned), markup=False)
     for gone in planned.excluded:
-        result.print(
-            f"excluded {gone.count}: {gone.when} ({gone.reason}; {gone.owner}, until {gone.expires})",
-            markup=False,
-            soft_wrap=True,
-        )
+        _line(f"excluded {gone.count}: {gone.when} ({gone.reason}; {gone.owner}, until {gone.expires})")

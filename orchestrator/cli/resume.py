@@ -29,6 +29,7 @@ FIXED = {
     "case": "--case",
     "device": "--device",
     "set_": "--set",
+    "probes": "--no-probes",
     "nightly": "--nightly",
 }
 """Parameters of ``tilefarm run`` that a resumed run has already."""

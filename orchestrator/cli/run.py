@@ -18,6 +18,7 @@ from orchestrator.cli.options import (
     KernelsOption,
     MatrixOption,
     MaxSlowdownOption,
+    ProbesOption,
     SelectOption,
     SetOption,
     SuiteOption,
@@ -29,6 +30,7 @@ from orchestrator.cli.selection import check_selection
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run import Asked, Request, start_run
 from orchestrator.execution.run_folder import RunFolder, new_run_id, previous_results
+from orchestrator.execution.spirv import cache_folder
 from orchestrator.planning.plan import Plan, build_plan
 
 
@@ -45,6 +47,7 @@ def run(
         str | None, typer.Option("--resume", help="Complete the run with this id ('latest' works).")
     ] = None,
     max_slowdown: MaxSlowdownOption = None,
+    probes: ProbesOption = True,
     nightly: Annotated[bool, typer.Option("--nightly", help="Queue behind on-demand runs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -61,7 +64,7 @@ def run(
         finished = resume_run(settings, resume, max_slowdown)
     else:
         inputs = load_inputs(matrix, kernels)
-        selection = check_selection(inputs, suite, select, case, set_)
+        selection = check_selection(inputs, suite, select, case, set_, probes=probes)
         run_id = new_run_id(suite)
         say(f"run {run_id}")
         with ExitStack() as stack:
@@ -77,6 +80,7 @@ def run(
                 selection=selection,
                 overrides=set_ or [],
                 history=history,
+                probes=probes,
             )
             for warning in plan.warnings:
                 say(f"warning: {warning}")
@@ -87,6 +91,7 @@ def run(
                 overrides=tuple(set_ or []),
                 wanted=tuple(device or []),
                 max_slowdown=max_slowdown,
+                probes=probes,
             )
             folder = _start(plan, inputs, fleet, settings, run_id, asked, nightly=nightly)
             planned_s = {d.device.device_id: d.seconds for d in plan.devices}
@@ -110,6 +115,7 @@ def _start(
         lane="nightly" if nightly else "ondemand",
         command=shlex.join(["tilefarm", *sys.argv[1:]]),
         missing=fleet.missing,
+        spirv_cache=cache_folder(settings),
         asked=asked,
     )
     doing = "rendering shaders and computing references"

@@ -34,6 +34,8 @@ def check_selection(
     select: str | None,
     case_ids: Sequence[str] | None,
     overrides: Sequence[str] | None,
+    *,
+    probes: bool = True,
 ) -> str | None:
     """The selection as one expression, once suite, ``-k``, ``--case`` and ``--set`` are known to be right.
 
@@ -44,5 +46,13 @@ def check_selection(
         parse(select)  # on its own, before it is joined with case ids
     selection = with_cases(select, case_ids)
     # Planning for no device says everything that planning for some would say about these options.
-    build_plan(inputs.matrix, suite, inputs.kernels, [], selection=selection, overrides=overrides or [])
+    build_plan(
+        inputs.matrix,
+        suite,
+        inputs.kernels,
+        [],
+        selection=selection,
+        overrides=overrides or [],
+        probes=probes,
+    )
     return selection

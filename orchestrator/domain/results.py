@@ -41,6 +41,10 @@ class RunInfo:
     """``--device`` as given; empty: every device."""
     max_slowdown: float | None = None
     """``--max-slowdown`` as given."""
+    probes: bool = True
+    """False: ``--no-probes``."""
+    compiler: str = ""
+    """What made SPIR-V of the shaders, with its options; empty when no case needed it."""
 
     @property
     def whole_suite(self) -> bool:
@@ -64,6 +68,12 @@ class CaseInfo:
     role: Literal["op", "probe", "canary"] = "op"
     output_shape: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     """Shape of each checked output, to name the worst element's coordinates."""
+    repeats: int = 0
+    """Timed executions that were planned; 0 where the case was never dispatched."""
+    replays: int = 0
+    """Verified executions back to back: how sure the absence of another hash makes (decision 0013)."""
+    idle_replays: int = 0
+    """Verified executions, each after a rest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ its key. Trials that ended in ``infra`` are tried again, a bounded number of tim
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from orchestrator.domain.event import Progress, Registration
-from orchestrator.domain.job import Batch, CaseJob
+from orchestrator.domain.job import Batch, CanaryJob, CaseJob
 from orchestrator.domain.names import Lane
 from orchestrator.domain.trial import Trial, trial_key
 from orchestrator.domain.verdict import Verdict
@@ -57,7 +57,7 @@ class DispatchLimits:
     gone_s: float = 60.0
     """A device without a living worker for this long: its remaining cases are missing, with this reason."""
     stalled_s: float = 900.0
-    """A device with a living worker and no news for this long: likewise."""
+    """A device with a living worker and no news for this long after its longest case's deadline: likewise."""
 
 
 @dataclass(slots=True)
@@ -70,6 +70,11 @@ class _Lane:
     last_seen: float = 0.0
     last_news: float = 0.0
     redispatches: int = 0
+
+    @property
+    def longest_s(self) -> float:
+        """A case that rests between its replays may be silent for so long, and rightly."""
+        return max((job.deadline_ms for job in self.outstanding.values()), default=0) / 1000
 
 
 class Dispatcher:
@@ -84,6 +89,7 @@ class Dispatcher:
         *,
         lane: Lane = "ondemand",
         limits: DispatchLimits | None = None,
+        canaries: Mapping[str, Sequence[CanaryJob]] | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._broker = broker
@@ -92,6 +98,7 @@ class Dispatcher:
         self._blob_store = blob_store
         self._lane: Lane = lane
         self._limits = limits or DispatchLimits()
+        self._canaries = canaries or {}
         self._now = now
         self._lanes: dict[str, _Lane] = {}
         self._known = set(folder.trials())
@@ -189,7 +196,7 @@ class Dispatcher:
                 continue
             if now - lane.last_seen > self._limits.gone_s:
                 self._give_up(lane, f"no worker for {now - lane.last_seen:.0f} s", watcher)
-            elif now - lane.last_news > self._limits.stalled_s:
+            elif now - lane.last_news > self._limits.stalled_s + lane.longest_s:
                 self._give_up(lane, f"no news for {now - lane.last_news:.0f} s", watcher)
 
     def _meet_workers(self, registrations: Mapping[str, Registration]) -> list[_Lane]:
@@ -220,16 +227,21 @@ class Dispatcher:
                 device_id=lane.device_id,
                 blob_store=self._blob_store,
                 cases=cases,
+                canaries=[c for c in self._canaries.get(lane.device_id, ()) if c.job.api == cases[0].api],
             )
             self._broker.send(batch, self._lane)
 
     def _batches(self, jobs: Iterable[CaseJob]) -> Iterator[list[CaseJob]]:
-        """In order, each within the limits; a case that is longer than a batch may be has one of its own."""
+        """One API after another, each in order and within the limits; a long case has a batch of its own.
+
+        A batch has one API: its canary vouches for nothing but that, and no process opens two drivers.
+        """
         cases: list[CaseJob] = []
         planned_ms = 0
-        for job in jobs:
+        for job in _by_api(jobs):
             full = planned_ms + job.estimate_ms > self._limits.batch_s * 1000
-            if cases and (full or len(cases) == self._limits.batch_cases):
+            full = full or len(cases) == self._limits.batch_cases
+            if cases and (full or job.api != cases[0].api):
                 yield cases
                 cases, planned_ms = [], 0
             cases.append(job)
@@ -240,3 +252,12 @@ class Dispatcher:
     @staticmethod
     def _key(device_id: str, job: CaseJob) -> str:
         return trial_key(device_id, job.case_id, job.attempt)
+
+
+def _by_api(jobs: Iterable[CaseJob]) -> Iterator[CaseJob]:
+    """APIs in the order in which they come up first, the jobs of each in their order."""
+    groups: dict[str, list[CaseJob]] = {}
+    for job in jobs:
+        groups.setdefault(job.api, []).append(job)
+    for group in groups.values():
+        yield from group

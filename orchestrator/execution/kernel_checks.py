@@ -63,8 +63,9 @@ def check_case(
     passes: Sequence[RenderedPass],
     references: Mapping[str, str],
     tolerance: Mapping[str, Tolerance],
+    kept: Sequence[str] = (),
 ) -> None:
-    """Passes and tolerances fit the buffers and references.
+    """Passes, tolerances and kept buffers fit the buffers and references.
 
     Raises:
         KernelFolderError: what contradicts what.
@@ -76,10 +77,17 @@ def check_case(
             _refuse(case, f"tolerance: {name}: {bounds} is not three finite numbers of 0 or more")
     if not passes:
         _refuse(case, "passes is empty")
+    unchecked = {b.name for b in buffers if b.role in ("out", "inout")} - set(references)
+    if wrong := [name for name in kept if name not in unchecked]:
+        _refuse(
+            case, f"kept gives {wrong}; out and inout buffers without a reference are {sorted(unchecked)}"
+        )
     known = {b.name for b in buffers}
     for step in passes:
         if unknown := [b for b in step.buffers if b not in known]:
             _refuse(case, f"passes: {step.template} binds {unknown}; buffers has {sorted(known)}")
+    if unbound := sorted(known.difference(*(step.buffers for step in passes))):
+        _refuse(case, f"no pass binds {unbound}; leave them out of buffers")
 
 
 def _check_size(case: Case, buffer: Buffer, array: Array) -> None:

@@ -1,9 +1,11 @@
 """From planned cases to jobs: render shaders, make inputs and references, fill the blob store.
 
 References are computed once per ``data_key`` (op, workload, distribution, seed, storage type) and shared
-by all variants and devices through their digest.
+by all variants and devices through their digest. Vulkan's modules are compiled a few cases ahead, each
+distinct one once, while references are computed.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -14,12 +16,16 @@ from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
 from orchestrator.domain.kernel import NOT_FINITE_BITS, Array, Kernel, Reference
 from orchestrator.domain.results import CaseInfo
 from orchestrator.execution.kernel_checks import check_case, check_inputs, check_references, stored
+from orchestrator.execution.shaders import Shaders
+from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.kernel_call import ask
 from orchestrator.planning.kernel_folder import LoadedKernel
-from orchestrator.planning.matrix import Suite
-from orchestrator.planning.render import render_case
+from orchestrator.planning.matrix import Sampling
+from orchestrator.planning.render import RenderedCase, render_case
 from orchestrator.storage.blobs import BlobStore
 
+AHEAD = 32
+"""Cases rendered, and compiling, before the one that is prepared."""
 DEGENERATE_ABSMAX = 1e-12
 """A reference below this carries no signal: its comparison would say nothing (field case G1-02)."""
 
@@ -52,46 +58,75 @@ class _Data:
 class Preparer:
     """Prepares cases one after another; only the inputs of the last ``data_key`` stay in memory."""
 
-    def __init__(self, suite: Suite, store: BlobStore) -> None:
-        self._suite = suite
+    def __init__(self, store: BlobStore, shaders: Shaders) -> None:
         self._store = store
+        self._shaders = shaders
         self._last: tuple[str, _Data] | None = None
 
-    def prepare(self, loaded: LoadedKernel, case: Case) -> Prepared | Degenerate:
+    def render(self, loaded: LoadedKernel, case: Case) -> RenderedCase:
+        """A case's shaders, on their way into the store.
+
+        Raises:
+            KernelFolderError: the kernel's own code failed.
+        """
+        rendered = ask(case, "passes", lambda: render_case(loaded, case))
+        self._shaders.begin(loaded, rendered)
+        return rendered
+
+    def prepare(
+        self, loaded: LoadedKernel, case: Case, rendered: RenderedCase, sampling: Sampling
+    ) -> Prepared | Degenerate:
         """Jobs for one case.
 
         Raises:
-            KernelFolderError: the kernel's own code failed or contradicts itself.
+            KernelFolderError: the kernel's own code failed or contradicts itself, or GLSL does not compile.
         """
         kernel = loaded.kernel
         data = self._data_of(kernel, case)
         if not data.absmax >= DEGENERATE_ABSMAX:
             return Degenerate(f"reference_absmax {data.absmax:.3g} < {DEGENERATE_ABSMAX:.3g}")
         buffers = ask(case, "buffers", lambda: kernel.buffers(case))
-        rendered = ask(case, "passes", lambda: render_case(loaded, case))
         tolerance = dict(ask(case, "tolerance", lambda: kernel.tolerance(case, data.inputs)))
-        check_case(case, buffers, rendered.passes, data.reference_blobs, tolerance)
+        kept = tuple(ask(case, "kept", lambda: kernel.kept(case)))
+        check_case(case, buffers, rendered.passes, data.reference_blobs, tolerance, kept)
         job = CaseJob(
             case_id=case.case_id,
             attempt=1,
             label=case.label,
-            api=str(case.axes.get("api", "")),
+            api=rendered.api,
             code_hash=rendered.code_hash,
             buffers=[
                 BufferJob(b.name, b.role, b.dtype, b.count, data.input_blobs.get(b.name)) for b in buffers
             ],
             passes=[
-                PassJob(self._store.put(p.glsl.encode("ascii")), p.grid, p.shared_bytes, p.buffers)
+                PassJob(
+                    shader=self._shaders.digest(loaded, rendered, p),
+                    grid=p.grid,
+                    shared_bytes=p.shared_bytes,
+                    buffers=p.buffers,
+                    constants=p.constants,
+                    subgroup=p.subgroup,
+                )
                 for p in rendered.passes
             ],
             checks=[
-                CheckJob(name, blob, tolerance[name].atol, tolerance[name].rtol, tolerance[name].nmse)
+                CheckJob(
+                    buffer=name,
+                    reference=blob,
+                    atol=tolerance[name].atol,
+                    rtol=tolerance[name].rtol,
+                    nmse=tolerance[name].nmse,
+                    shape=tuple(data.shapes[name]),
+                )
                 for name, blob in data.reference_blobs.items()
             ],
-            deadline_ms=self._suite.deadline_s * 1000,
-            warmup=self._suite.warmup,
-            repeats=self._suite.repeats,
-            replays=self._suite.replays,
+            deadline_ms=sampling.deadline_s * 1000 + sampling.rest_ms,
+            warmup=sampling.warmup,
+            repeats=sampling.repeats,
+            replays=sampling.replays,
+            idle_replays=sampling.idle_replays,
+            idle_ms=sampling.idle_ms if sampling.idle_replays else 0,
+            kept=kept,
         )
         info = CaseInfo(
             case=case,
@@ -101,7 +136,11 @@ class Preparer:
             workgroup=rendered.passes[0].workgroup,
             shared_bytes=max(p.shared_bytes for p in rendered.passes),
             dispatches=len(rendered.passes),
+            role=kernel.role,
             output_shape=dict(data.shapes),
+            repeats=sampling.repeats,
+            replays=sampling.replays,
+            idle_replays=sampling.idle_replays,
         )
         return Prepared(info, job)
 
@@ -129,17 +168,34 @@ class Preparer:
 
 
 def prepare_all(
-    preparer: Preparer,
+    store: BlobStore,
+    compiler: SpirvCompiler,
     kernels: Mapping[str, LoadedKernel],
-    cases: Mapping[str, Case],
+    cases: Mapping[str, tuple[Case, Sampling]],
     on_done: Callable[[int], None],
 ) -> dict[str, Prepared | Degenerate]:
-    """Prepare, cases of one ``data_key`` one after another; ``on_done`` gets the count so far."""
+    """Prepare, cases of one ``data_key`` one after another; ``on_done`` gets the count so far.
+
+    Raises:
+        KernelFolderError: a kernel's own code failed or contradicts itself, or a shader does not compile.
+    """
     found: dict[str, Prepared | Degenerate] = {}
-    order = sorted(cases.items(), key=lambda item: kernels[item[1].kernel].kernel.data_key(item[1]))
-    for number, (case_id, case) in enumerate(order, start=1):
-        found[case_id] = preparer.prepare(kernels[case.kernel], case)
-        on_done(number)
+    order = sorted(cases.items(), key=lambda item: kernels[item[1][0].kernel].kernel.data_key(item[1][0]))
+    with Shaders(store, compiler) as shaders:
+        preparer = Preparer(store, shaders)
+        ahead: deque[tuple[str, Case, Sampling, RenderedCase]] = deque()
+
+        def finish_one() -> None:
+            case_id, case, sampling, rendered = ahead.popleft()
+            found[case_id] = preparer.prepare(kernels[case.kernel], case, rendered, sampling)
+            on_done(len(found))
+
+        for case_id, (case, sampling) in order:
+            ahead.append((case_id, case, sampling, preparer.render(kernels[case.kernel], case)))
+            if len(ahead) > AHEAD:
+                finish_one()
+        while ahead:
+            finish_one()
     return found
 
 

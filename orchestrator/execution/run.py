@@ -5,18 +5,24 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from orchestrator import __version__
-from orchestrator.domain.job import CaseJob
+from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.job import CanaryJob, CaseJob
 from orchestrator.domain.names import Lane
 from orchestrator.domain.results import CaseInfo, Missing, Pruned, RunInfo, RunResults
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.dispatch import Dispatcher, Farm, Watcher
-from orchestrator.execution.prepare import Degenerate, Prepared, Preparer, prepare_all
+from orchestrator.execution.measured_precision import measured_precision
+from orchestrator.execution.prepare import Degenerate, Prepared, prepare_all
 from orchestrator.execution.run_folder import Manifest, RunFolder, previous_results
+from orchestrator.execution.spirv import SpirvCompiler
+from orchestrator.planning.canary import PlannedCanary
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.plan import Plan
+from orchestrator.planning.render import VULKAN
 from orchestrator.storage.blobs import BlobStore
 
 
@@ -31,6 +37,7 @@ class Asked:
     overrides: tuple[str, ...] = ()
     wanted: tuple[str, ...] = ()
     max_slowdown: float | None = None
+    probes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,8 @@ class Request:
     command: str
     missing: list[Missing]
     """Devices that were asked for or listed and cannot be used."""
+    spirv_cache: Path
+    """Compiled modules of this machine, kept from run to run."""
     asked: Asked = Asked()
 
 
@@ -58,10 +67,12 @@ def start_run(
     Raises:
         KernelFolderError: a kernel's own code failed.
     """
-    planned_ids = {c.case_id for d in plan.devices for c in d.cases}
-    cases = {case_id: plan.cases[case_id] for case_id in plan.cases if case_id in planned_ids}
-    prepared = prepare_all(Preparer(plan.suite, BlobStore(request.blob_store)), kernels, cases, on_prepared)
+    planned_ids = {c.case_id for d in plan.devices for c in [*d.cases, *d.canaries]}
+    cases = {i: (case, plan.sampling_of(i)) for i, case in plan.cases.items() if i in planned_ids}
+    compiler = SpirvCompiler(request.spirv_cache)
+    prepared = prepare_all(BlobStore(request.blob_store), compiler, kernels, cases, on_prepared)
     jobs: dict[str, list[CaseJob]] = {}
+    canaries: dict[str, list[CanaryJob]] = {}
     pruned = list(plan.pruned)
     for device in plan.devices:
         device_id = device.device.device_id
@@ -73,7 +84,8 @@ def start_run(
                     jobs[device_id].append(replace(job, estimate_ms=estimate_ms))
                 case Degenerate(reason):
                     pruned.append(Pruned(device_id, planned.case_id, Verdict.INVALID, [reason]))
-    infos = {i: p.info for i, p in prepared.items() if isinstance(p, Prepared)}
+        canaries[device_id] = [_canary(planned, prepared[planned.case_id]) for planned in device.canaries]
+    infos = {p.info.case.case_id: p.info for p in _ready(prepared)}
     infos |= _undispatched(plan, kernels, infos)
     results = RunResults(
         run=RunInfo(
@@ -90,6 +102,10 @@ def start_run(
             overrides=list(request.asked.overrides),
             wanted=list(request.asked.wanted),
             max_slowdown=request.asked.max_slowdown,
+            probes=request.asked.probes,
+            compiler=compiler.version
+            if any(p.info.case.axes.get("api") == VULKAN for p in _ready(prepared))
+            else "",
         ),
         devices=[d.device for d in plan.devices],
         cases=infos,
@@ -99,7 +115,8 @@ def start_run(
         missing=request.missing,
         expectations=list(plan.expectations),
     )
-    return RunFolder.create(request.out, Manifest(results, jobs, request.blob_store, request.lane))
+    manifest = Manifest(results, jobs, request.blob_store, request.lane, canaries)
+    return RunFolder.create(request.out, manifest)
 
 
 def carry_out(
@@ -113,11 +130,21 @@ def carry_out(
     manifest = folder.manifest()
     run = manifest.planned.run
     with folder.only_one():
-        dispatcher = Dispatcher(broker, folder, run.run_id, manifest.blob_store, lane=manifest.lane)
+        dispatcher = Dispatcher(
+            broker,
+            folder,
+            run.run_id,
+            manifest.blob_store,
+            lane=manifest.lane,
+            canaries=manifest.canaries,
+        )
         lost = dispatcher.run(folder.unfinished(), watcher, absent)
         wanted = [(device, job.case_id) for device, jobs in manifest.jobs.items() for job in jobs]
         previous = previous_results(out, run.suite, run.run_id, wanted)
-        return folder.finish(previous.run.run_id if previous else "", utc_now(), lost)
+        store = BlobStore(manifest.blob_store)
+        return folder.finish(
+            previous.run.run_id if previous else "", utc_now(), lost, partial(measured_precision, store)
+        )
 
 
 def utc_now() -> str:
@@ -136,6 +163,22 @@ def git_commit(folder: Path) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return answers[0].strip() + ("+dirty" if answers[1].strip() else "")
+
+
+def _ready(prepared: Mapping[str, Prepared | Degenerate]) -> list[Prepared]:
+    return [p for p in prepared.values() if isinstance(p, Prepared)]
+
+
+def _canary(planned: PlannedCanary, prepared: Prepared | Degenerate) -> CanaryJob:
+    """
+    Raises:
+        KernelFolderError: its reference has no signal, so that it could vouch for nothing.
+    """
+    if isinstance(prepared, Degenerate):
+        raise KernelFolderError(f"kernels/{planned.case.kernel}: the canary has no signal: {prepared.reason}")
+    estimate_ms = round(planned.estimate.seconds * 1000)
+    job = replace(prepared.job, estimate_ms=estimate_ms)
+    return CanaryJob(job, planned.factor, planned.expected_ns)
 
 
 def _undispatched(
@@ -158,5 +201,6 @@ def _undispatched(
             workgroup=passes[0].workgroup,
             shared_bytes=max(p.shared_bytes for p in passes),
             dispatches=len(passes),
+            role=kernel.role,
         )
     return found

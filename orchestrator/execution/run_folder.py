@@ -9,20 +9,23 @@ import fcntl
 import os
 import secrets
 import tempfile
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.domain.errors import UsageError, WireError
-from orchestrator.domain.job import CaseJob
+from orchestrator.domain.job import CanaryJob, CaseJob
 from orchestrator.domain.names import Lane
-from orchestrator.domain.results import RESULTS_FORMAT, Missing, RunResults
+from orchestrator.domain.precision import Precision
+from orchestrator.domain.results import RESULTS_FORMAT, CaseInfo, Missing, RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import from_json, to_json
+
+PrecisionOf = Callable[[Sequence[Trial], Mapping[str, CaseInfo]], tuple[list[Precision], list[Missing]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Manifest:
     """device_id → jobs in the order they are dispatched, attempt 1."""
     blob_store: str
     lane: Lane
+    canaries: dict[str, list[CanaryJob]] = field(default_factory=dict[str, list[CanaryJob]])
+    """device_id → at most one an API; a resumed run is vouched for by the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +128,18 @@ class RunFolder:
             for device_id, jobs in self.manifest().jobs.items()
         }
 
-    def finish(self, previous_run: str, finished_at: str, lost: Mapping[tuple[str, str], str]) -> RunResults:
+    def finish(
+        self,
+        previous_run: str,
+        finished_at: str,
+        lost: Mapping[tuple[str, str], str],
+        precision_of: PrecisionOf | None = None,
+    ) -> RunResults:
         """Write results.json from the manifest and the trials so far.
 
         Args:
             lost: (device, case) → why its result never came.
+            precision_of: works out what each device delivers, from the trials that count.
         """
         manifest = self.manifest()
         latest = last_attempts(self.trials().values())
@@ -138,11 +150,16 @@ class RunFolder:
             if (device_id, job.case_id) not in latest
         ]
         planned = manifest.planned
+        found: list[Precision] = []
+        if precision_of is not None:
+            found, unread = precision_of(list(latest.values()), planned.cases)
+            missing += unread
         results = replace(
             planned,
             run=replace(planned.run, finished_at="" if missing else finished_at),
             trials=list(latest.values()),
             missing=[*planned.missing, *missing],
+            precision=found,
             previous_run=previous_run,
         )
         write_atomically(self.results_json, to_json(results))

@@ -1,4 +1,4 @@
-"""One block of a suite, checked against the kernel that it names."""
+"""One block of a suite or of the probes, checked against the kernel that it names."""
 
 from collections.abc import Mapping
 
@@ -6,17 +6,46 @@ from orchestrator.domain.case import AxisValue, axis_text
 from orchestrator.domain.kernel import Axis, Kernel
 from orchestrator.planning.axis_values import allows, refusal
 from orchestrator.planning.fields import Record, one_or_many
-from orchestrator.planning.matrix import Block, Exclude, Space
+from orchestrator.planning.matrix import Block, Exclude, Sampling, Space
 from orchestrator.planning.suggest import did_you_mean, shown
 from orchestrator.planning.yaml_tree import Fields, Node, Problem, path_part
 
-BLOCK_KEYS = ("name", "kernel", "workloads", "axes", "inputs", "seeds", "excludes")
+SAMPLING_KEYS = ("repeats", "warmup", "replays", "idle_replays", "idle_s", "deadline_s")
+BLOCK_KEYS = ("name", "kernel", "workloads", "axes", "inputs", "seeds", "excludes", *SAMPLING_KEYS)
+MAX_REST_S = 600.0
+MAX_CASE_MS = 86_400_000
+"""The runner takes no longer deadline."""
+
+
+def read_sampling(record: Record, default: Sampling) -> Sampling:
+    """How often cases run, from a suite's or a block's own keys; what is left out is ``default``'s."""
+    rest_s = record.number("idle_s", 0, MAX_REST_S)
+    found = Sampling(
+        repeats=record.integer("repeats", default.repeats, 1, 10_000),
+        warmup=record.integer("warmup", default.warmup, 0, 1_000),
+        replays=record.integer("replays", default.replays, 1, 10_000),
+        idle_replays=record.integer("idle_replays", default.idle_replays, 0, 10_000),
+        idle_ms=default.idle_ms if rest_s is None else max(1, round(rest_s * 1000)),
+        deadline_s=record.integer("deadline_s", default.deadline_s, 1, 3_600),
+    )
+    if found.idle_replays and not found.idle_ms and "idle_s" not in record.node.entries:
+        record.problem("idle_replays", "rests of no length; give idle_s, the seconds of rest before each")
+    longest_ms = found.deadline_s * 1000 + found.rest_ms
+    if longest_ms > MAX_CASE_MS:
+        hours = longest_ms / 3_600_000
+        what = f"a case may take {hours:.1f} h with its rests; {MAX_CASE_MS // 3_600_000} h is most"
+        record.problem("idle_replays" if "idle_replays" in record.node.entries else "idle_s", what)
+    return found
 
 
 def read_block(
-    record: Record, kernels: Mapping[str, Kernel], excludes: tuple[Exclude, ...], problems: list[Problem]
+    record: Record,
+    kernels: Mapping[str, Kernel],
+    excludes: tuple[Exclude, ...],
+    problems: list[Problem],
+    sampling: Sampling,
 ) -> Block | None:
-    """The block, or None after problems that leave nothing to expand."""
+    """The block, or None after problems that leave nothing to expand; ``sampling`` is the suite's."""
     before = len(problems)
     name = record.text("kernel")
     kernel = kernels.get(name)
@@ -37,6 +66,7 @@ def read_block(
         excludes=excludes,
         name=record.text("name"),
         linked=linked_parameters(kernel),
+        sampling=own if (own := read_sampling(record, sampling)) != sampling else None,
     )
     return block if len(problems) == before else None
 

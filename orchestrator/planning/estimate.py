@@ -9,7 +9,7 @@ from orchestrator.domain.kernel import Cost
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.planning.matrix import Suite
+from orchestrator.planning.matrix import Sampling
 
 Basis = Literal["device", "soc", "guess"]
 
@@ -42,47 +42,50 @@ _DESKTOP_SPEED = _Speed(1e12, 200e9, 0.1)
 
 
 class Estimator:
-    """Estimates for one suite, from the trials of a previous run where it has them."""
+    """Estimates from the trials of a previous run where it has them."""
 
-    def __init__(self, suite: Suite, history: RunResults | None = None) -> None:
-        self._suite = suite
-        self._on_device: dict[tuple[str, str], float] = {}
-        self._on_soc: dict[tuple[str, str], float] = {}
+    def __init__(self, history: RunResults | None = None) -> None:
+        self._on_device: dict[tuple[str, str], Trial] = {}
+        self._on_soc: dict[tuple[str, str], Trial] = {}
         if history is None:
             return
         socs = {device.device_id: device.soc.name for device in history.devices}
         for trial in history.trials:
-            seconds = self._measured_s(trial)
-            if seconds is not None:
-                self._on_device[trial.device_id, trial.case_id] = seconds
-                self._on_soc[socs.get(trial.device_id, ""), trial.case_id] = seconds
+            if _says_something(trial):
+                self._on_device[trial.device_id, trial.case_id] = trial
+                self._on_soc[socs.get(trial.device_id, ""), trial.case_id] = trial
 
-    def estimate(self, device: DeviceRecord, api: str, case_id: str, cost: Cost, shaders: int) -> Estimate:
-        """Device seconds of one case, compilation included; ``shaders`` is its number of passes."""
-        seconds = self._on_device.get((device.device_id, case_id))
-        if seconds is not None:
-            return Estimate(seconds, "device")
-        seconds = self._on_soc.get((device.soc.name, case_id))
-        if seconds is not None:
-            return Estimate(seconds, "soc")
+    def estimate(
+        self, device: DeviceRecord, api: str, case_id: str, cost: Cost, shaders: int, sampling: Sampling
+    ) -> Estimate:
+        """Device seconds of one case, compilation and rests included; ``shaders`` is its number of passes."""
+        rest_s = sampling.rest_ms / 1e3
+        trial = self._on_device.get((device.device_id, case_id))
+        if trial is not None:
+            return Estimate(rest_s + _measured_s(trial, sampling), "device")
+        trial = self._on_soc.get((device.soc.name, case_id))
+        if trial is not None:
+            return Estimate(rest_s + _measured_s(trial, sampling), "soc")
         speed = _speed(device, api)
         once_s = max(cost.flops / speed.flops_per_s, cost.bytes_moved / speed.bytes_per_s)
-        return Estimate(FIXED_S + shaders * speed.compile_s + once_s * (1 + self._sequences), "guess")
+        busy_s = FIXED_S + shaders * speed.compile_s + once_s * (1 + sampling.sequences)
+        return Estimate(rest_s + busy_s, "guess")
 
-    @property
-    def _sequences(self) -> int:
-        return self._suite.warmup + self._suite.repeats + self._suite.replays
 
-    def _measured_s(self, trial: Trial) -> float | None:
-        if trial.verdict is Verdict.INFRA:
-            return None
-        timing = trial.timing
-        if timing is None or not timing.wall_ns:
-            return trial.duration_ms / 1e3 if trial.duration_ms > 0 else None
-        once_ns = median(timing.wall_ns)
-        slope_ns = timing.slope_n * timing.slope_ns
-        total_ns = sum(timing.compile_ns) + timing.first_ns + once_ns * self._sequences + slope_ns
-        return FIXED_S + total_ns / 1e9
+def _says_something(trial: Trial) -> bool:
+    timed = trial.timing is not None and bool(trial.timing.wall_ns)
+    return trial.verdict is not Verdict.INFRA and (timed or trial.duration_ms > 0)
+
+
+def _measured_s(trial: Trial, sampling: Sampling) -> float:
+    """Without rests."""
+    timing = trial.timing
+    if timing is None or not timing.wall_ns:
+        return trial.duration_ms / 1e3
+    once_ns = median(timing.wall_ns)
+    slope_ns = timing.slope_n * timing.slope_ns
+    total_ns = sum(timing.compile_ns) + timing.first_ns + once_ns * sampling.sequences + slope_ns
+    return FIXED_S + total_ns / 1e9
 
 
 def _speed(device: DeviceRecord, api: str) -> _Speed:

@@ -124,7 +124,18 @@ def expand(
     tally: Tally | None = None,
     selected: Predicate | None = None,
 ) -> Iterator[Case]:
-    """Cases of the suite that ``selected`` accepts and no exclude removes.
+    """Cases of the suite that ``selected`` accepts and no exclude removes; see :func:`expand_blocks`."""
+    return (case for case, _ in expand_blocks(suite, excludes, tally=tally, selected=selected))
+
+
+def expand_blocks(
+    suite: Suite,
+    excludes: Sequence[Exclude] = (),
+    *,
+    tally: Tally | None = None,
+    selected: Predicate | None = None,
+) -> Iterator[tuple[Case, Block]]:
+    """Each case with the block that yields it: the first that holds it and does not exclude it.
 
     A block's own excludes act on that block only, ``excludes`` on all. ``tally`` counts each removed
     point once, under the first exclude in the file's order that removes it; points that are not
@@ -137,7 +148,8 @@ def expand(
         own = _rules(block.excludes)
         for workload in block.workloads:
             box = _Box(block, workload, own)
-            yield from _cases(box, earlier, shared, count, selected)
+            for case in _cases(box, earlier, shared, count, selected):
+                yield case, block
             earlier.append(box)
 
 

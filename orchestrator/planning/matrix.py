@@ -1,4 +1,4 @@
-"""What matrix.yaml says, checked: suites of blocks, excludes and expectations. Format: docs/matrix.md.
+"""What matrix.yaml says, checked: suites of blocks, probes, excludes, expectations. Format: docs/matrix.md.
 
 Reading it is ``matrix_reader.load_matrix``; turning a suite into cases is ``expand``.
 """
@@ -33,6 +33,31 @@ class Exclude:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How often each execution of a case is made; never part of its identity (decision 0013)."""
+
+    repeats: int = 10
+    """Timed dispatch sequences."""
+    warmup: int = 1
+    replays: int = 1
+    """Verified sequences, each on fresh buffers."""
+    idle_replays: int = 0
+    """Further verified sequences, each after a rest of ``idle_ms``."""
+    idle_ms: int = 0
+    deadline_s: int = 30
+    """A case that takes longer, rests aside, is hung."""
+
+    @property
+    def sequences(self) -> int:
+        """Executions of a case beside the first and the runner's own timing series."""
+        return self.warmup + self.repeats + self.replays + self.idle_replays
+
+    @property
+    def rest_ms(self) -> int:
+        return self.idle_replays * self.idle_ms
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Points of one kernel: union of the workloads' products, times axes, inputs and seeds.
 
@@ -52,6 +77,8 @@ class Block:
     name: str = ""
     linked: frozenset[str] = frozenset()
     """Parameters among whose values a word means the value of the parameter so named (kv_seq: seq)."""
+    sampling: Sampling | None = None
+    """None: the suite's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +88,13 @@ class Suite:
     name: str
     blocks: tuple[Block, ...]
     description: str = ""
-    repeats: int = 10
-    """Timed dispatch sequences a case."""
-    warmup: int = 1
-    replays: int = 1
-    """Verified sequences a case."""
-    deadline_s: int = 30
-    """A case that takes longer is hung."""
+    sampling: Sampling = Sampling()
+    """Of blocks that say nothing else."""
     budget_s: float | None = None
     """Planned device time a device that the suite should stay within; None: no budget."""
+
+    def sampling_of(self, block: Block) -> Sampling:
+        return self.sampling if block.sampling is None else block.sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +106,8 @@ class Matrix:
     expectations: tuple[Expectation, ...] = ()
     """In force, as ``excludes``."""
     warnings: tuple[str, ...] = field(default=())
+    probes: Suite | None = None
+    """What runs once a run on every device, beside any suite."""
 
     def suite(self, name: str) -> Suite:
         """The suite of that name.

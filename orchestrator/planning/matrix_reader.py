@@ -1,18 +1,19 @@
 """matrix.yaml → Matrix. All problems are collected and raised in one MatrixError."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from re import fullmatch
 
+from orchestrator.domain.case import AxisValue
 from orchestrator.domain.errors import MatrixError
 from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.kernel import Kernel
 from orchestrator.domain.verdict import Verdict
-from orchestrator.planning.block_reader import BLOCK_KEYS, points, read_block
+from orchestrator.planning.block_reader import BLOCK_KEYS, SAMPLING_KEYS, points, read_block, read_sampling
 from orchestrator.planning.expression import SelectionError
 from orchestrator.planning.fields import Record, kind
-from orchestrator.planning.matrix import MATRIX_VERSION, Block, Exclude, Matrix, Suite
+from orchestrator.planning.matrix import MATRIX_VERSION, Block, Exclude, Matrix, Sampling, Suite
 from orchestrator.planning.select import compile_selection
 from orchestrator.planning.suggest import did_you_mean, shown
 from orchestrator.planning.vocabulary import Vocabulary
@@ -24,7 +25,8 @@ MAX_POINTS = 5_000_000
 
 _NOTE_KEYS = ("when", "reason", "owner", "expires")
 _EXPECTATION_KEYS = (*_NOTE_KEYS, "verdict", "soc", "driver")
-_SUITE_KEYS = ("description", "repeats", "warmup", "replays", "deadline_s", "budget", "blocks")
+_SUITE_KEYS = ("description", *SAMPLING_KEYS, "budget", "blocks")
+_PROBES = "probes"
 
 
 def load_matrix(path: Path, kernels: Mapping[str, Kernel], today: date) -> Matrix:
@@ -61,7 +63,7 @@ class _Reader:
         self._warnings: list[Problem] = []
 
     def matrix(self, root: Node | None, file: str) -> Matrix | None:
-        keys = ("version", "suites", "excludes", "expectations")
+        keys = ("version", "suites", _PROBES, "excludes", "expectations")
         top = Record.read(root, "", self._problems, known=keys, required=("version", "suites"))
         if top is None:
             return None
@@ -69,12 +71,13 @@ class _Reader:
         if version != MATRIX_VERSION:
             top.problem("version", f"version {version}; this Tilefarm reads {MATRIX_VERSION}")
         suites = self._suites(top)
+        probes = self._probes(top)
         excludes = self._excludes(top)
         expectations = tuple(
             found for node, where in top.items("expectations") if (found := self._expectation(node, where))
         )
         warnings = tuple(p.render(file) for p in sorted(self._warnings, key=lambda p: p.line))
-        return Matrix(file, suites, excludes, expectations, warnings)
+        return Matrix(file, suites, excludes, expectations, warnings, probes)
 
     def _suites(self, top: Record) -> dict[str, Suite]:
         node = top.node.entries.get("suites")
@@ -95,10 +98,47 @@ class _Reader:
             )
             if record is not None:
                 suites[name] = self._suite(record, name, line)
+                self._only(
+                    suites[name].blocks, ("op", "probe"), "a canary runs by itself; it belongs under probes"
+                )
         return suites
 
+    def _probes(self, top: Record) -> Suite | None:
+        node = top.node.entries.get(_PROBES)
+        if node is None:
+            return None
+        line = top.line(_PROBES)
+        record = Record.read(
+            node, _PROBES, self._problems, known=_SUITE_KEYS, required=("blocks",), line=line
+        )
+        if record is None:
+            return None
+        probes = self._suite(record, _PROBES, line)
+        self._only(probes.blocks, ("probe", "canary"), "it measures no device; it belongs under suites")
+        self._one_canary_an_api(probes.blocks)
+        return probes
+
+    def _only(self, blocks: Iterable[Block], roles: Container[str], what: str) -> None:
+        for block in blocks:
+            if self._kernels[block.kernel].role not in roles:
+                self._problems.append(
+                    Problem(block.line, f"{block.where}.kernel", f"{shown(block.kernel)}: {what}")
+                )
+
+    def _one_canary_an_api(self, blocks: Iterable[Block]) -> None:
+        seen: set[AxisValue] = set()
+        for block in blocks:
+            if self._kernels[block.kernel].role != "canary":
+                continue
+            apis = block.axes.get("api", ())
+            if points(block) > len(apis) or seen.intersection(apis):
+                what = "more than one canary for an API; give one value to every axis and parameter but api"
+                self._problems.append(Problem(block.line, block.where, what))
+            seen.update(apis)
+
     def _suite(self, record: Record, name: str, line: int) -> Suite:
-        blocks = [b for node, where in record.items("blocks") if (b := self._block(node, where))]
+        sampling = read_sampling(record, Sampling())
+        blocks = [b for node, where in record.items("blocks") if (b := self._block(node, where, sampling))]
         total = sum(points(b) for b in blocks)
         if total > MAX_POINTS:
             what = f"{total} points, more than {MAX_POINTS}; split the suite or list fewer values"
@@ -107,10 +147,7 @@ class _Reader:
             name=name,
             blocks=tuple(blocks),
             description=record.text("description"),
-            repeats=record.integer("repeats", 10, 1, 10_000),
-            warmup=record.integer("warmup", 1, 0, 1_000),
-            replays=record.integer("replays", 1, 1, 10_000),
-            deadline_s=record.integer("deadline_s", 30, 1, 3_600),
+            sampling=sampling,
             budget_s=self._budget(record),
         )
 
@@ -127,11 +164,11 @@ class _Reader:
         minutes = None if budget is None else budget.number("minutes", 0, 7 * 24 * 60)
         return None if minutes is None else minutes * 60
 
-    def _block(self, node: Node, where: str) -> Block | None:
+    def _block(self, node: Node, where: str, sampling: Sampling) -> Block | None:
         record = Record.read(node, where, self._problems, known=BLOCK_KEYS, required=("kernel",))
         if record is None:
             return None
-        return read_block(record, self._kernels, self._excludes(record), self._problems)
+        return read_block(record, self._kernels, self._excludes(record), self._problems, sampling)
 
     def _excludes(self, owner: Record) -> tuple[Exclude, ...]:
         found: list[Exclude] = []

@@ -1,19 +1,41 @@
 """Which cases a device cannot run, decided from its probed profile before anything is sent to it.
 
-Reasons are machine-readable: ``NAME NEEDED > LIMIT`` with both numbers, or ``lacks FEATURE``. A limit that
-the profile does not declare is not checked here; the runner checks again on the device.
+Reasons are machine-readable: ``NAME NEEDED > LIMIT`` with both numbers, ``subgroup_size NEEDED != SIZE``, or
+``lacks FEATURE``. A limit that the profile does not declare counts as the minimum that GLES 3.1 and Vulkan
+guarantee: our runner's profiles declare all, and what is not known to fit is not sent.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import KernelFolderError
-from orchestrator.domain.kernel import Kernel
+from orchestrator.domain.kernel import Kernel, Pass
 from orchestrator.domain.profile import Profile
 from orchestrator.domain.verdict import Verdict
 from orchestrator.planning.kernel_call import ask
+from orchestrator.planning.suggest import printable
+
+GUARANTEED: Mapping[str, int] = {
+    "shared_bytes": 16_384,
+    "invocations": 128,
+    "group_x": 128,
+    "group_y": 128,
+    "group_z": 64,
+    "count_x": 65_535,
+    "count_y": 65_535,
+    "count_z": 65_535,
+    "storage_bytes": 1 << 27,
+    "storage_bindings": 4,
+}
+"""What every implementation supports at least: OpenGL ES 3.1 ("Implementation Dependent Values") and Vulkan
+1.0 ("Required Limits") name the same numbers."""
+
+_NOT_DECLARED = " (not declared: the guaranteed minimum)"
+_WHY = 120
+"""Characters of a driver's message in a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +47,8 @@ class Needs:
     """Profile limit → largest value over the passes."""
     features: frozenset[str]
     passes: int
+    subgroup_sizes: frozenset[int] = frozenset()
+    """Sizes that its passes must run with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +81,45 @@ def prune(needs: Needs | Drop, device: DeviceRecord) -> Drop | None:
 
 
 def shortfalls(needs: Needs, profile: Profile) -> tuple[str, ...]:
-    """Every limit that is too low and every feature that is missing."""
+    """Every limit that is too low, every subgroup size it cannot run, every feature that is missing."""
     low = [
-        f"{name} {needed} > {profile.limits[name]}"
+        f"{name} {needed} > {limit}{'' if name in profile.limits else _NOT_DECLARED}"
         for name, needed in needs.limits.items()
-        if name in profile.limits and needed > profile.limits[name]
+        if needed > (limit := profile.limits.get(name, GUARANTEED[name]))
     ]
-    missing = [f"lacks {name}" for name in sorted(needs.features) if profile.features.get(name) is not True]
-    return (*low, *missing)
+    sizes = [why for size in sorted(needs.subgroup_sizes) if (why := _subgroup_shortfall(size, profile))]
+    missing = [
+        _lacks(name, profile) for name in sorted(needs.features) if profile.features.get(name) is not True
+    ]
+    return (*low, *sizes, *missing)
 
 
-def _needs(kernel: Kernel, case: Case) -> Needs:
+def _subgroup_shortfall(size: int, profile: Profile) -> str:
+    """Why passes cannot run with exactly this size; empty when they can.
+
+    Without size control a device runs its own size, which is the advertised one only if a probe that
+    counted did not find another (field case G1-07: an advertised size can lie).
+    """
+    facts = profile.subgroup
+    own = facts.measured or facts.advertised
+    if size == facts.advertised == own:
+        return ""
+    if profile.features.get("subgroup_size_control") is True and facts.max:
+        if size < facts.min:
+            return f"subgroup_size {size} < {facts.min}"
+        return f"subgroup_size {size} > {facts.max}" if size > facts.max else ""
+    if not facts.advertised:
+        return "lacks subgroups"
+    return f"subgroup_size {size} != {own if size == facts.advertised else facts.advertised}"
+
+
+def _lacks(feature: str, profile: Profile) -> str:
+    """An advertised feature whose probe failed is missing all the same, and says why (field case G1-23)."""
+    why = printable(" ".join(profile.unproven.get(feature, "").split()))[:_WHY]
+    return f"lacks {feature}" + (f" (advertised; its probe: {why})" if why else "")
+
+
+def _needs(kernel: Kernel, case: Case) -> Needs | Drop:
     sizes = {buffer.name: buffer.nbytes for buffer in kernel.buffers(case)}
     limits: dict[str, int] = {}
 
@@ -87,4 +139,20 @@ def _needs(kernel: Kernel, case: Case) -> Needs:
     api = case.axes.get("api")
     if not isinstance(api, str):
         raise KernelFolderError(f"kernels/{kernel.name}: no axis api; declare it in kernel.py")
-    return Needs(api, limits, kernel.features(case), len(passes))
+    wrong = tuple(why for step in passes if (why := _wrong_geometry(step)))
+    if wrong:
+        return Drop(Verdict.INVALID, tuple(dict.fromkeys(wrong)))
+    subgroups = frozenset(step.subgroups.size for step in passes if step.subgroups is not None)
+    return Needs(api, limits, kernel.features(case), len(passes), subgroups)
+
+
+def _wrong_geometry(step: Pass) -> str:
+    """Why the tiling breaks with the very subgroup size that it was made for; no device could run it."""
+    if step.subgroups is None:
+        return ""
+    size, count = step.subgroups.size, step.subgroups.count
+    if size < 1 or size & (size - 1):
+        return f"subgroup_size {size} is no power of two"
+    x, y, z = step.workgroup
+    invocations = x * y * z
+    return "" if invocations == size * count else f"subgroups {count} != {invocations / size:g}"

@@ -1,11 +1,13 @@
 """Render a case: GLSL text of every pass, and the code hash.
 
-A template sees the workload parameters, the axes, ``workgroup``, ``shared_bytes`` and the pass's own
-context, the later ones winning. An undefined name is an error (StrictUndefined). Output is ASCII with LF
-and ends with one LF; trailing blanks are removed, so that the code hash depends on the code.
+A template sees the workload parameters, the axes, ``api``, ``workgroup``, ``shared_bytes``, ``constants`` and
+the pass's own context, the later ones winning. ``constants`` declares the pass's shape constants: literals on
+GLES, specialisation constants 0, 1, … on Vulkan. An undefined name is an error (StrictUndefined). Output is
+ASCII with LF and ends with one LF; trailing blanks are removed, so that the code hash depends on the code.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +29,9 @@ from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.suggest import did_you_mean
 
 CONTRACT_VERSION = 1
+GLES, VULKAN = "gles", "vulkan"
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +44,16 @@ class RenderedPass:
     grid: tuple[int, int, int]
     shared_bytes: int
     buffers: tuple[str, ...]
+    constants: tuple[int, ...] = ()
+    """Vulkan: values of specialisation constants 0, 1, …; on GLES they are literals of ``glsl``."""
+    subgroup: int = 0
+    """The subgroup size that it must run with; 0: any."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedCase:
     passes: tuple[RenderedPass, ...]
+    api: str
     code_hash: str
     """16 hex digits of everything that decides what the GPU computes and how it is judged."""
 
@@ -55,21 +65,23 @@ def render_case(loaded: LoadedKernel, case: Case) -> RenderedCase:
         KernelFolderError: a template is missing, has a syntax error, uses an undefined name or renders to
             something that is not ASCII.
     """
-    passes = tuple(_render(loaded, case, step) for step in loaded.kernel.passes(case))
-    return RenderedCase(
-        passes, _code_hash(passes, loaded.kernel.buffers(case), loaded.kernel.tolerance_version)
-    )
+    api = str(case.axes.get("api", GLES))
+    passes = tuple(_render(loaded, case, step, api) for step in loaded.kernel.passes(case))
+    code_hash = _code_hash(api, passes, loaded.kernel.buffers(case), loaded.kernel.tolerance_version)
+    return RenderedCase(passes, api, code_hash)
 
 
-def _render(loaded: LoadedKernel, case: Case, step: Pass) -> RenderedPass:
+def _render(loaded: LoadedKernel, case: Case, step: Pass, api: str) -> RenderedPass:
+    where = loaded.folder / step.template
     context = {
         **case.workload,
         **case.axes,
+        "api": api,
         "workgroup": step.workgroup,
         "shared_bytes": step.shared_bytes,
+        "constants": _declarations(step, api, where),
         **step.context,
     }
-    where = loaded.folder / step.template
     try:
         text = _environment(loaded.template_folders).get_template(step.template).render(context)
     except TemplateSyntaxError as e:
@@ -88,7 +100,30 @@ def _render(loaded: LoadedKernel, case: Case, step: Pass) -> RenderedPass:
         odd = next(c for c in text if not c.isascii())
         raise KernelFolderError(f"{where}: renders U+{ord(odd):04X}; shader text is ASCII, comments too.")
     glsl = "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
-    return RenderedPass(step.template, glsl, step.workgroup, step.grid, step.shared_bytes, step.buffers)
+    return RenderedPass(
+        template=step.template,
+        glsl=glsl,
+        workgroup=step.workgroup,
+        grid=step.grid,
+        shared_bytes=step.shared_bytes,
+        buffers=step.buffers,
+        constants=tuple(step.constants.values()) if api == VULKAN else (),
+        subgroup=0 if step.subgroups is None else step.subgroups.size,
+    )
+
+
+def _declarations(step: Pass, api: str, where: Path) -> str:
+    """GLSL lines that declare the pass's constants."""
+    for name, value in step.constants.items():
+        if not _NAME.fullmatch(name) or not 0 <= value < 1 << 31:
+            raise KernelFolderError(
+                f"{where}: constant '{name}' = {value}; give a GLSL name and a number from 0 to {2**31 - 1}."
+            )
+    if api == VULKAN:
+        lines = [f"layout(constant_id = {i}) const int {name} = 1;" for i, name in enumerate(step.constants)]
+    else:
+        lines = [f"const int {name} = {value};" for name, value in step.constants.items()]
+    return "\n".join(lines)
 
 
 @lru_cache(maxsize=32)
@@ -114,8 +149,10 @@ def _template_line(error: Exception, where: Path) -> str:
     return at
 
 
-def _code_hash(passes: tuple[RenderedPass, ...], buffers: tuple[Buffer, ...], tolerance_version: str) -> str:
-    contract = {
+def _code_hash(
+    api: str, passes: tuple[RenderedPass, ...], buffers: tuple[Buffer, ...], tolerance_version: str
+) -> str:
+    contract: dict[str, object] = {
         "contract": CONTRACT_VERSION,
         "tolerance": tolerance_version,
         "buffers": [[b.name, b.role, b.dtype, b.count] for b in buffers],
@@ -124,4 +161,9 @@ def _code_hash(passes: tuple[RenderedPass, ...], buffers: tuple[Buffer, ...], to
             for p in passes
         ],
     }
+    # Only where there is something to say: the code of before Vulkan keeps its hash, and its history.
+    if api != GLES:
+        contract["api"] = api
+    if any(p.constants or p.subgroup for p in passes):
+        contract["specialised"] = [[p.constants, p.subgroup] for p in passes]
     return sha256_hex(json.dumps(contract, sort_keys=True).encode("ascii"))[:16]

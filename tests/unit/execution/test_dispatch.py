@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.event import Progress
-from orchestrator.domain.job import CaseJob
+from orchestrator.domain.job import CanaryJob, CaseJob
 from orchestrator.domain.names import Lane
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
@@ -194,8 +194,52 @@ def test_a_device_without_a_worker_is_given_up_with_the_reason(
 def test_a_living_worker_without_news_is_given_up(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
     folder = new_folder(tmp_path, {"phone": [job(1)]})
     farm.verdicts = silent
-    assert dispatch(farm, folder, notes) == {("phone", "case-1"): "no news for 900 s"}
-    assert farm.clock < 1000 + 902
+    assert dispatch(farm, folder, notes) == {("phone", "case-1"): "no news for 930 s"}
+    assert farm.clock < 1000 + 932, "900 s and the 30 s that the case itself may take"
+
+
+def test_a_case_that_rests_between_replays_is_not_stalled(
+    farm: FakeFarm, notes: Notes, tmp_path: Path
+) -> None:
+    resting = replace(job(1), deadline_ms=3_630_000, idle_replays=60, idle_ms=60_000)
+    folder = new_folder(tmp_path, {"phone": [resting]})
+    farm.verdicts = silent
+    farm.at_poll[7_000] = lambda: farm.tell(RUN, trial_of(RUN, "phone", job(1), Verdict.PASS))
+    assert dispatch(farm, folder, notes) == {}
+    assert farm.clock > 1000 + 3_000
+
+
+def canary(api: str) -> CanaryJob:
+    return CanaryJob(CaseJob(f"canary-{api}", 1, "canary", api, "c0de", [], [], []), 5.0, 1_000_000)
+
+
+def test_batches_hold_one_api_each_and_its_canary(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    apis = ["vulkan", "gles", "vulkan", "gles", "other"]
+    jobs = [replace(job(n), api=api) for n, api in enumerate(apis)]
+    folder = new_folder(tmp_path, {"phone": jobs})
+    canaries = {"phone": [canary("gles"), canary("vulkan")]}
+    dispatcher = Dispatcher(
+        farm, folder, RUN, "memory://blobs", limits=LIMITS, canaries=canaries, now=farm.now
+    )
+    assert dispatcher.run(folder.unfinished(), notes) == {}
+    sent = [([c.case_id for c in b.cases], [c.job.case_id for c in b.canaries]) for b, _ in farm.sent]
+    assert sent == [
+        (["case-0", "case-2"], ["canary-vulkan"]),
+        (["case-1", "case-3"], ["canary-gles"]),
+        (["case-4"], []),
+    ]
+
+
+def test_what_is_tried_again_has_its_canary_again(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    """A canary that did not vouch makes its batch infra; the next attempt is judged by it, too."""
+    folder = new_folder(tmp_path, {"phone": [job(1)]})
+    farm.verdicts = lambda j: Verdict.INFRA if j.attempt == 1 else Verdict.PASS
+    canaries = {"phone": [canary("gles")]}
+    dispatcher = Dispatcher(
+        farm, folder, RUN, "memory://blobs", limits=LIMITS, canaries=canaries, now=farm.now
+    )
+    dispatcher.run(folder.unfinished(), notes)
+    assert [[c.job.case_id for c in b.canaries] for b, _ in farm.sent] == [["canary-gles"], ["canary-gles"]]
 
 
 def test_any_news_shows_that_a_worker_is_not_stalled(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:

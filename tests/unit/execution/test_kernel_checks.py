@@ -11,7 +11,9 @@ import pytest
 from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Buffer, Tolerance
 from orchestrator.execution.prepare import Prepared, Preparer
-from orchestrator.planning.matrix import Suite
+from orchestrator.execution.shaders import Shaders
+from orchestrator.execution.spirv import SpirvCompiler
+from orchestrator.planning.matrix import Sampling
 from orchestrator.storage.blobs import BlobStore
 from tests.unit.execution.toy_kernel import Doubling, load, point
 
@@ -27,8 +29,11 @@ def prepare(tmp_path: Path) -> Callable[..., Any]:
     def run(precision: str = "fp32", **changed: Change) -> Any:
         kernel = Doubling()
         kernel.changed = changed
-        preparer = Preparer(Suite("smoke", ()), BlobStore((tmp_path / "blobs").as_uri()))
-        return preparer.prepare(load(tmp_path / "kernels", kernel), point(precision=precision))
+        store = BlobStore((tmp_path / "blobs").as_uri())
+        loaded, case = load(tmp_path / "kernels", kernel), point(precision=precision)
+        with Shaders(store, SpirvCompiler(tmp_path / "spirv")) as shaders:
+            preparer = Preparer(store, shaders)
+            return preparer.prepare(loaded, case, preparer.render(loaded, case), Sampling())
 
     return run
 
@@ -54,6 +59,9 @@ CONTRADICTIONS: list[tuple[str, Change, str]] = [
     ("passes", lambda _: (), "passes is empty"),
     ("passes", lambda v: (replace(v[0], buffers=("x", "oo")),), "double.comp.j2 binds ['oo']"),
     ("buffers", lambda v: (*v, v[0]), "names one twice"),
+    ("buffers", lambda v: (*v, Buffer("s", "scratch", "f32", 5)), "no pass binds ['s']"),
+    ("kept", lambda _: ("x",), "kept gives ['x']; out and inout buffers without a reference are []"),
+    ("kept", lambda _: ("o",), "kept gives ['o']"),
     ("buffers", lambda v: (v[0], Buffer("o", "scratch", "f32", 5)), "out and inout buffers are []"),
 ]
 

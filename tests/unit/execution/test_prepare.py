@@ -1,5 +1,7 @@
 """From a planned case to a job that a phone can run without knowing the kernel."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,14 +9,17 @@ import pytest
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.digest import sha256_hex
-from orchestrator.domain.kernel import NOT_FINITE_BITS, Buffer, Tolerance
+from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.kernel import NOT_FINITE_BITS, Buffer, Pass, Subgroups, Tolerance
 from orchestrator.execution.prepare import Degenerate, Prepared, Preparer, prepare_all
+from orchestrator.execution.shaders import Shaders
+from orchestrator.execution.spirv import MAGIC, SpirvCompiler
 from orchestrator.planning.kernel_folder import LoadedKernel
-from orchestrator.planning.matrix import Suite
+from orchestrator.planning.matrix import Sampling
 from orchestrator.storage.blobs import BlobStore
 from tests.unit.execution.toy_kernel import Doubling, load, point
 
-SUITE = Suite("smoke", (), repeats=7, warmup=2, replays=3, deadline_s=11)
+SAMPLING = Sampling(repeats=7, warmup=2, replays=3, deadline_s=11)
 
 
 @pytest.fixture
@@ -33,12 +38,26 @@ def loaded(tmp_path: Path, kernel: Doubling) -> LoadedKernel:
 
 
 @pytest.fixture
-def preparer(store: BlobStore) -> Preparer:
-    return Preparer(SUITE, store)
+def compiler(tmp_path: Path) -> SpirvCompiler:
+    return SpirvCompiler(tmp_path / "spirv")
 
 
-def prepared(preparer: Preparer, loaded: LoadedKernel, case: Case | None = None) -> Prepared:
-    found = preparer.prepare(loaded, case or point())
+@pytest.fixture
+def preparer(store: BlobStore, compiler: SpirvCompiler) -> Iterator[Preparer]:
+    with Shaders(store, compiler) as shaders:
+        yield Preparer(store, shaders)
+
+
+def prepare(
+    preparer: Preparer, loaded: LoadedKernel, case: Case, sampling: Sampling = SAMPLING
+) -> Prepared | Degenerate:
+    return preparer.prepare(loaded, case, preparer.render(loaded, case), sampling)
+
+
+def prepared(
+    preparer: Preparer, loaded: LoadedKernel, case: Case | None = None, sampling: Sampling = SAMPLING
+) -> Prepared:
+    found = prepare(preparer, loaded, case or point(), sampling)
     assert isinstance(found, Prepared)
     return found
 
@@ -92,18 +111,22 @@ def test_a_fortran_ordered_input_lies_in_c_order(
 def test_nan_in_a_reference_becomes_the_demand_not_finite(
     preparer: Preparer, loaded: LoadedKernel, store: BlobStore
 ) -> None:
-    found = preparer.prepare(loaded, point(inputs="one_nan"))
+    found = prepare(preparer, loaded, point(inputs="one_nan"))
     assert isinstance(found, Prepared)
     bits = np.frombuffer(store.get(found.job.checks[0].reference), "<u8")
     assert [int(b) == NOT_FINITE_BITS for b in bits] == [False, True, False, False, False]
 
 
+def planned(cases: Sequence[Case]) -> dict[str, tuple[Case, Sampling]]:
+    return {c.case_id: (c, SAMPLING) for c in cases}
+
+
 def test_references_are_computed_once_for_all_variants(
-    preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
+    store: BlobStore, compiler: SpirvCompiler, loaded: LoadedKernel, kernel: Doubling
 ) -> None:
     cases = [point(n, tile=tile) for n in (5, 9) for tile in ("8", "16")]
     counts: list[int] = []
-    found = prepare_all(preparer, {"doubling": loaded}, {c.case_id: c for c in cases}, counts.append)
+    found = prepare_all(store, compiler, {"doubling": loaded}, planned(cases), counts.append)
     assert set(found) == {c.case_id for c in cases}
     assert counts == [1, 2, 3, 4]
     assert (kernel.calls["inputs"], kernel.calls["reference"]) == (2, 2), "two workloads, four cases"
@@ -113,25 +136,27 @@ def test_references_are_computed_once_for_all_variants(
 
 
 def test_variants_share_references_however_they_are_ordered(
-    preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
+    store: BlobStore, compiler: SpirvCompiler, loaded: LoadedKernel, kernel: Doubling
 ) -> None:
     interleaved = [point(n, tile=tile) for tile in ("8", "16") for n in (5, 9, 13)]
-    prepare_all(preparer, {"doubling": loaded}, {c.case_id: c for c in interleaved}, lambda _: None)
+    prepare_all(store, compiler, {"doubling": loaded}, planned(interleaved), lambda _: None)
     assert kernel.calls["reference"] == 3
 
 
 def test_the_same_case_gives_the_same_job_on_another_day(
     tmp_path: Path, loaded: LoadedKernel, preparer: Preparer
 ) -> None:
-    again = Preparer(SUITE, BlobStore((tmp_path / "other").as_uri()))
-    assert again.prepare(loaded, point()) == preparer.prepare(loaded, point())
+    other = BlobStore((tmp_path / "other").as_uri())
+    with Shaders(other, SpirvCompiler(tmp_path / "cold")) as shaders:
+        again = prepare(Preparer(other, shaders), loaded, point(api="vulkan"))
+    assert again == prepare(preparer, loaded, point(api="vulkan"))
 
 
 def test_the_code_hash_follows_the_code_and_not_the_inputs(
     tmp_path: Path, preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
 ) -> None:
     first = prepared(preparer, loaded).info.code_hash
-    other_seed = preparer.prepare(loaded, point(seed=2))
+    other_seed = prepare(preparer, loaded, point(seed=2))
     assert isinstance(other_seed, Prepared)
     assert other_seed.info.code_hash == first
     faster = load(tmp_path / "edited", kernel, "#version 310 es\n// edited {{ n }} {{ workgroup[0] }}\n")
@@ -145,7 +170,7 @@ def test_g1_02_a_reference_without_signal_is_refused(
     preparer: Preparer, loaded: LoadedKernel, inputs: str
 ) -> None:
     """Values decayed to 1e-19 carry no information: neither a pass nor a failure would mean anything."""
-    found = preparer.prepare(loaded, point(inputs=inputs))
+    found = prepare(preparer, loaded, point(inputs=inputs))
     assert isinstance(found, Degenerate)
     assert found.reason.startswith("reference_absmax ")
     assert found.reason.endswith(" < 1e-12")
@@ -158,9 +183,100 @@ def test_g1_02_one_output_with_signal_does_not_vouch_for_another(
     kernel.changed["buffers"] = lambda value: (*value, Buffer("l", "out", "f32", 5))
     kernel.changed["reference"] = lambda value: value | {"l": np.full(5, 1e-19)}
     kernel.changed["tolerance"] = lambda value: value | {"l": Tolerance(0.0, 0.0, 0.0)}
-    assert isinstance(preparer.prepare(loaded, point()), Degenerate)
+    assert isinstance(prepare(preparer, loaded, point()), Degenerate)
 
 
 def test_blobs_are_named_by_their_content(preparer: Preparer, loaded: LoadedKernel, store: BlobStore) -> None:
     for digest in prepared(preparer, loaded).job.blobs():
         assert sha256_hex(store.get(digest)) == digest
+
+
+CONSTANT_TEMPLATE = """\
+#version 310 es
+{{ constants }}
+layout(local_size_x = {{ workgroup[0] }}) in;
+layout(std430, binding = 0) readonly buffer X { float x[]; };
+layout(std430, binding = 1) buffer O { float o[]; };
+void main() { int i = int(gl_GlobalInvocationID.x); if (i < N) o[i] = 2.0 * x[i]; }
+"""
+
+
+def with_constants(value: tuple[Pass, ...]) -> tuple[Pass, ...]:
+    return tuple(replace(p, constants={"N": 4 * p.grid[0], "M": 7}) for p in value)
+
+
+def test_vulkan_gets_spirv_with_constants_and_one_module_for_all_shapes(
+    tmp_path: Path, preparer: Preparer, kernel: Doubling, store: BlobStore
+) -> None:
+    kernel.changed["passes"] = with_constants
+    loaded = load(tmp_path / "constant", kernel, CONSTANT_TEMPLATE)
+    small, large = (prepared(preparer, loaded, point(n, api="vulkan")) for n in (8, 80))
+    assert (small.job.api, small.job.passes[0].constants) == ("vulkan", (4, 7))
+    assert large.job.passes[0].constants == (40, 7)
+    assert small.job.passes[0].shader == large.job.passes[0].shader
+    assert store.get(small.job.passes[0].shader).startswith(MAGIC)
+    assert small.info.code_hash != large.info.code_hash
+    gles = prepared(preparer, loaded, point(8)).job
+    assert gles.passes[0].constants == ()
+    assert b"const int N = 4;\nconst int M = 7;\n" in store.get(gles.passes[0].shader)
+
+
+def test_a_subgroup_size_travels_to_the_device(
+    preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
+) -> None:
+    plain = prepared(preparer, loaded, point(api="vulkan"))
+    kernel.changed["passes"] = lambda v: (replace(v[0], subgroups=Subgroups(8, 1)),)
+    fixed = prepared(preparer, loaded, point(api="vulkan"))
+    assert (plain.job.passes[0].subgroup, fixed.job.passes[0].subgroup) == (0, 8)
+    assert plain.info.code_hash != fixed.info.code_hash
+
+
+def test_a_shader_that_does_not_compile_names_its_template_and_line(
+    tmp_path: Path, store: BlobStore, compiler: SpirvCompiler, kernel: Doubling
+) -> None:
+    broken = load(tmp_path / "broken", kernel, CONSTANT_TEMPLATE.replace("2.0 *", "two *"))
+    kernel.changed["passes"] = with_constants
+    cases = planned([point(n, api="vulkan") for n in range(8, 60)])
+    with pytest.raises(KernelFolderError, match=r"double\.comp\.j2: glslang, line 7 .*'two'.*\n  7 \| "):
+        prepare_all(store, compiler, {"doubling": broken}, cases, lambda _: None)
+
+
+def test_many_cases_are_prepared_each_once_and_each_module_compiled_once(
+    tmp_path: Path, store: BlobStore, loaded: LoadedKernel, kernel: Doubling
+) -> None:
+    """More cases than are rendered ahead; 3 workgroup sizes × text that holds n."""
+    compiler = CountingCompiler(tmp_path / "spirv")
+    kernel.changed["passes"] = with_constants
+    constant = load(tmp_path / "constant", kernel, CONSTANT_TEMPLATE)
+    cases = [point(n, tile=tile, api="vulkan") for n in range(5, 55) for tile in ("8", "16")]
+    counts: list[int] = []
+    found = prepare_all(store, compiler, {"doubling": constant}, planned(cases), counts.append)
+    assert set(found) == {c.case_id for c in cases}
+    assert counts == list(range(1, 101))
+    assert compiler.compiled == 2, "by text: the workgroup is in it, n is a constant"
+
+
+class CountingCompiler(SpirvCompiler):
+    compiled = 0
+
+    def compile(self, glsl: str, *, where: str) -> bytes:
+        self.compiled += 1
+        return super().compile(glsl, where=where)
+
+
+def test_kept_outputs_shapes_roles_and_rests_reach_the_job(
+    preparer: Preparer, loaded: LoadedKernel, kernel: Doubling
+) -> None:
+    kernel.role = "probe"
+    kernel.changed["buffers"] = lambda value: (*value, Buffer("raw", "out", "u32", 4))
+    kernel.changed["passes"] = lambda value: (replace(value[0], buffers=("x", "o", "raw")),)
+    kernel.changed["kept"] = lambda _: ("raw",)
+    kernel.changed["reference"] = lambda value: {"o": value["o"].reshape(3, 2)}
+    rests = Sampling(replays=12, idle_replays=5, idle_ms=1500, deadline_s=11)
+    found = prepared(preparer, loaded, point(6), rests)
+    assert found.job.kept == ("raw",)
+    assert found.job.checks[0].shape == (3, 2)
+    assert (found.job.replays, found.job.idle_replays, found.job.idle_ms) == (12, 5, 1500)
+    assert found.job.deadline_ms == 11_000 + 5 * 1500, "a rest is no hang"
+    info = found.info
+    assert (info.role, info.repeats, info.replays, info.idle_replays) == ("probe", 10, 12, 5)

@@ -45,7 +45,8 @@ def plan(jobs: Mapping[str, list[Case]]) -> Plan:
 
 def request(out: Path, run_id: str = "20261201T010000Z-smoke-aaaa") -> Request:
     blobs = (out / "blobs").as_uri()
-    return Request(run_id, out, blobs, "nightly", "tilefarm run", [Missing("pixel", "", "unauthorized")])
+    missing = [Missing("pixel", "", "unauthorized")]
+    return Request(run_id, out, blobs, "nightly", "tilefarm run", missing, out / "spirv")
 
 
 def start(

@@ -27,7 +27,7 @@ class Doubling(Kernel):
     op = "double"
     params = (Axis("n", None),)
     axes = (
-        Axis("api", ("gles",), default="gles"),
+        Axis("api", ("gles", "vulkan"), default="gles"),
         Axis("precision", ("fp32", "fp16_storage"), default="fp32"),
         Axis("tile", ("8", "16"), default="8"),
     )
@@ -51,6 +51,10 @@ class Doubling(Kernel):
         groups = -(-int(case.workload["n"]) // size)
         steps = (Pass("double.comp.j2", (size, 1, 1), (groups, 1, 1), 4 * size, ("x", "o")),)
         return self._answer("passes", steps)
+
+    def kept(self, case: Case) -> tuple[str, ...]:
+        del case
+        return self._answer("kept", ())
 
     def data_key(self, case: Case) -> str:
         return self._answer("data_key", f"{case.workload_id}/{case.axes['precision']}")

@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.verdict import Verdict
+from orchestrator.planning.matrix import Sampling
 from tests.unit.planning.toy import load
 
 FULL = """\
@@ -52,8 +53,9 @@ FULL = """\
 def test_everything_that_the_file_says_is_in_the_matrix(tmp_path: Path):
     matrix = load(tmp_path, FULL)
     suite = matrix.suite("smoke")
-    assert (suite.description, suite.repeats, suite.warmup, suite.replays) == ("minutes", 5, 2, 3)
-    assert (suite.deadline_s, suite.budget_s) == (20, 90.0)
+    assert suite.description == "minutes"
+    assert (suite.sampling.repeats, suite.sampling.warmup, suite.sampling.replays) == (5, 2, 3)
+    assert (suite.sampling.deadline_s, suite.budget_s) == (20, 90.0)
     main, probe = suite.blocks
     assert main.name == "main"
     assert (main.kernel, main.op, main.line) == ("attention_toy", "attention", 11)
@@ -88,7 +90,7 @@ def test_defaults_are_filled_in_the_kernel_order(tmp_path: Path):
 def test_without_numbers_a_suite_has_the_documented_defaults(tmp_path: Path):
     text = "version: 1\nsuites: {s: {blocks: [{kernel: copy_probe}]}}\n"
     suite = load(tmp_path, text).suite("s")
-    assert (suite.repeats, suite.warmup, suite.replays, suite.deadline_s) == (10, 1, 1, 30)
+    assert suite.sampling == Sampling(10, 1, 1, 0, 0, deadline_s=30)
     assert suite.budget_s is None
     assert (suite.blocks[0].inputs, suite.blocks[0].seeds) == (("normal",), (1,))
 

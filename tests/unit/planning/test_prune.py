@@ -1,41 +1,16 @@
 """Pruning: nothing let through breaks a declared limit, nothing that fits is dropped, reasons are numbers."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.domain.errors import KernelFolderError
-from orchestrator.domain.kernel import Buffer, Pass
+from orchestrator.domain.kernel import Buffer, Pass, Subgroups
+from orchestrator.domain.profile import SubgroupFacts
 from orchestrator.domain.verdict import Verdict
-from orchestrator.planning.prune import Drop, check, prune, shortfalls
-from tests.unit.planning.toy import PHONE_LIMITS, TOY, device, profile
-
-Size = tuple[int, int, int]
-
-
-class Shaped(type(TOY)):
-    """Passes, buffers and features as given."""
-
-    def __init__(
-        self, passes: tuple[Pass, ...], buffers: tuple[Buffer, ...], features: frozenset[str] = frozenset()
-    ) -> None:
-        self._passes, self._buffers, self._features = passes, buffers, features
-
-    def passes(self, case: Case) -> tuple[Pass, ...]:
-        del case
-        return self._passes
-
-    def buffers(self, case: Case) -> tuple[Buffer, ...]:
-        del case
-        return self._buffers
-
-    def features(self, case: Case) -> frozenset[str]:
-        del case
-        return self._features
+from orchestrator.planning.prune import GUARANTEED, Drop, check, prune, shortfalls
+from tests.unit.planning.toy import PHONE_LIMITS, TOY, Shaped, device, profile
 
 
 def case(tile: str = "16x16", precision: str = "fp32", **workload: AxisValue) -> Case:
@@ -91,8 +66,13 @@ def test_what_no_device_can_run_is_invalid_whatever_the_device():
     assert found == Drop(Verdict.INVALID, ("kv_heads 2 does not divide heads 3",))
 
 
-def test_a_limit_that_is_not_declared_is_not_checked():
-    assert prune(check(TOY, case("128x16")), device("d", profile(limits={}))) is None
+def test_a_limit_that_is_not_declared_counts_as_the_guaranteed_minimum():
+    """Nothing known to be too large is sent, and what every GPU can run is not held back."""
+    found = prune(check(TOY, case("128x16")), device("d", profile(limits={})))
+    assert found is not None
+    assert found.reasons == ("shared_bytes 40960 > 16384 (not declared: the guaranteed minimum)",)
+    assert prune(check(TOY, case("32x16")), device("d", profile(limits={}))) is None
+    assert dict(GUARANTEED) == PHONE_LIMITS
 
 
 def test_the_largest_of_all_passes_counts():
@@ -134,73 +114,93 @@ def needs(kernel: Shaped):
     return found
 
 
-SIZES = st.tuples(st.integers(1, 300), st.integers(1, 300), st.integers(1, 80))
-GRIDS = st.tuples(st.integers(1, 70_000), st.integers(1, 70_000), st.integers(1, 70_000))
-NAMES = ("a", "b", "c")
-BUFFERS = st.tuples(*[st.integers(1, 40_000_000)] * 3).map(
-    lambda counts: tuple(Buffer(n, "out", "f32", c) for n, c in zip(NAMES, counts, strict=True))
+def test_every_bound_range_counts_and_an_unbound_one_does_not():
+    buffers = (Buffer("q", "in", "f32", 8), Buffer("k", "in", "f16", 101), Buffer("o", "out", "f32", 7))
+    kernel = Shaped((Pass("a", (1, 1, 1), (1, 1, 1), 0, ("q", "k")),), buffers)
+    found = shortfalls(needs(kernel), profile(limits=PHONE_LIMITS | {"storage_bytes": 203}))
+    assert found == ("storage_bytes 204 > 203",), "101 halves take 202 bytes, 204 on the device"
+    assert shortfalls(needs(kernel), profile(limits=PHONE_LIMITS | {"storage_bytes": 204})) == ()
+
+
+@pytest.mark.parametrize("axis", "xyz")
+@pytest.mark.parametrize("what", ["group", "count"])
+def test_each_dimension_has_a_limit_of_its_own(axis: str, what: str):
+    size = {"x": (9, 1, 1), "y": (1, 9, 1), "z": (1, 1, 9)}[axis]
+    group, grid = (size, (1, 1, 1)) if what == "group" else ((1, 1, 1), size)
+    kernel = Shaped((Pass("a", group, grid, 0, ("q",)),), (Buffer("q", "out", "f32", 1),))
+    name = f"{what}_{axis}"
+    assert shortfalls(needs(kernel), profile(limits=PHONE_LIMITS | {name: 8})) == (f"{name} 9 > 8",)
+    assert shortfalls(needs(kernel), profile(limits=PHONE_LIMITS | {name: 9})) == ()
+
+
+def tiled(size: int, count: int, invocations: int) -> Shaped:
+    step = Pass("a", (invocations, 1, 1), (1, 1, 1), 0, ("q",), subgroups=Subgroups(size, count))
+    return Shaped((step,), (Buffer("q", "out", "f32", 1),))
+
+
+def test_g1_07_a_tiling_that_needs_more_subgroups_than_the_work_group_holds_is_invalid():
+    """G1-07: (BM/WM) × (BN/WN) subgroups, and workgroup ÷ subgroup size of them: unequal is no failure of a
+    device but a variant that nobody can run."""
+    broken = tiled(size=32, count=8, invocations=128)
+    for limits in (PHONE_LIMITS, PHONE_LIMITS | {"invocations": 1024}):
+        found = prune(check(broken, case()), device("d", profile(limits=limits)))
+        assert found == Drop(Verdict.INVALID, ("subgroups 8 != 4",))
+    odd = check(tiled(size=32, count=3, invocations=100), case())
+    assert odd == Drop(Verdict.INVALID, ("subgroups 3 != 3.125",))
+    assert check(tiled(24, 2, 48), case()) == Drop(Verdict.INVALID, ("subgroup_size 24 is no power of two",))
+
+
+@pytest.mark.parametrize(
+    ("size", "facts", "control", "reasons"),
+    [
+        (8, SubgroupFacts(8, 8), False, ()),
+        (8, SubgroupFacts(8), False, ()),
+        (32, SubgroupFacts(8, 8), False, ("subgroup_size 32 != 8",)),
+        (128, SubgroupFacts(128, 64), False, ("subgroup_size 128 != 64",)),
+        (64, SubgroupFacts(128, 64), False, ("subgroup_size 64 != 128",)),
+        (64, SubgroupFacts(128, 128, 64, 128), True, ()),
+        (64, SubgroupFacts(128, 128, 64, 128), False, ("subgroup_size 64 != 128",)),
+        (64, SubgroupFacts(32, 32, 8, 32), True, ("subgroup_size 64 > 32",)),
+        (4, SubgroupFacts(32, 32, 8, 32), True, ("subgroup_size 4 < 8",)),
+        (32, SubgroupFacts(), False, ("lacks subgroups",)),
+    ],
 )
-PASSES = st.lists(
-    st.builds(
-        Pass,
-        st.just("t"),
-        SIZES,
-        GRIDS,
-        st.integers(0, 70_000),
-        st.lists(st.sampled_from(NAMES), min_size=1, max_size=6).map(tuple),
-    ),
-    min_size=1,
-    max_size=3,
-).map(tuple)
-LIMITS = st.fixed_dictionaries({}, optional={n: st.integers(1, 2 * v) for n, v in PHONE_LIMITS.items()})
-FEATURES = st.frozensets(st.sampled_from(("pack_half", "timer_query")))
-PROBED = st.dictionaries(st.sampled_from(("pack_half", "timer_query")), st.booleans())
-
-
-def fits(
-    passes: tuple[Pass, ...],
-    buffers: tuple[Buffer, ...],
-    features: frozenset[str],
-    limits: Mapping[str, int],
-    probed: Mapping[str, bool],
-) -> bool:
-    """The rule said another way: pass by pass, a limit at a time."""
-    sizes = {b.name: b.nbytes for b in buffers}
-
-    def within(name: str, value: int) -> bool:
-        return name not in limits or value <= limits[name]
-
-    for step in passes:
-        x, y, z = step.workgroup
-        gx, gy, gz = step.grid
-        good = (
-            within("shared_bytes", step.shared_bytes)
-            and within("invocations", x * y * z)
-            and (within("group_x", x) and within("group_y", y) and within("group_z", z))
-            and (within("count_x", gx) and within("count_y", gy) and within("count_z", gz))
-            and within("storage_bindings", len(step.buffers))
-            and all(within("storage_bytes", sizes[name]) for name in step.buffers)
-        )
-        if not good:
-            return False
-    return all(probed.get(name, False) for name in features)
-
-
-@given(PASSES, BUFFERS, FEATURES, LIMITS, PROBED)
-def test_exactly_what_does_not_fit_is_dropped(
-    passes: tuple[Pass, ...],
-    buffers: tuple[Buffer, ...],
-    features: frozenset[str],
-    limits: dict[str, int],
-    probed: dict[str, bool],
+def test_g1_07_a_fixed_subgroup_size_needs_a_device_that_runs_it(
+    size: int, facts: SubgroupFacts, control: bool, reasons: tuple[str, ...]
 ):
-    kernel = Shaped(passes, buffers, features)
-    found = prune(check(kernel, case()), device("d", profile(limits=limits, features=probed)))
-    assert (found is None) is fits(passes, buffers, features, limits, probed)
-    for reason in () if found is None else found.reasons:
-        words = reason.split()
-        if words[0] == "lacks":
-            assert words[1] in features
-            assert not probed.get(words[1], False)
-        else:
-            assert limits[words[0]] == int(words[3]) < int(words[1])
+    """G1-07: advertised and measured sizes are two facts; where they differ, the advertised one is a lie."""
+    target = replace(profile(features={"subgroup_size_control": control}), subgroup=facts)
+    assert shortfalls(needs(tiled(size, 1, size)), target) == reasons
+
+
+def half(*features: str) -> Shaped:
+    step = Pass("a", (8, 1, 1), (1, 1, 1), 0, ("q",))
+    return Shaped((step,), (Buffer("q", "out", "f16", 8),), frozenset(features))
+
+
+def test_g1_23_each_16_bit_capability_is_a_fact_of_its_own():
+    """G1-23: arithmetic only; storage only; both advertised, and the compiler aborts on the probe."""
+    storage, arithmetic = needs(half("storage16")), needs(half("float16"))
+    both, uniform = needs(half("float16", "storage16")), needs(half("float16", "storage16", "uniform16"))
+    only_arithmetic = profile(features={"float16": True, "storage16": False}, api="vulkan")
+    only_storage = profile(features={"float16": False, "storage16": True}, api="vulkan")
+    aborts = replace(
+        profile(features={"float16": False, "storage16": False}, api="vulkan"),
+        advertised={"float16": True, "storage16": True},
+        unproven={"float16": "ended by signal 6\x1b[31m", "storage16": "ended by signal 6"},
+    )
+    assert [shortfalls(n, only_arithmetic) for n in (arithmetic, storage, both)] == [
+        (),
+        ("lacks storage16",),
+        ("lacks storage16",),
+    ]
+    assert [shortfalls(n, only_storage) for n in (arithmetic, storage, both)] == [
+        ("lacks float16",),
+        (),
+        ("lacks float16",),
+    ]
+    assert shortfalls(uniform, profile(features={"float16": True, "storage16": True})) == ("lacks uniform16",)
+    assert shortfalls(both, aborts) == (
+        "lacks float16 (advertised; its probe: ended by signal 6\\u001b[31m)",
+        "lacks storage16 (advertised; its probe: ended by signal 6)",
+    )

@@ -1,6 +1,7 @@
 """matrix.yaml and docs/matrix.md as shipped, against the shipped kernels."""
 
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.kernel import Kernel
+from orchestrator.domain.profile import SubgroupFacts
 from orchestrator.domain.verdict import Verdict
 from orchestrator.planning.expression import SelectionError
 from orchestrator.planning.kernel_folder import load_kernels
@@ -21,6 +24,10 @@ from tests.unit.planning.toy import PHONE_LIMITS, device, profile, write
 
 ROOT = Path(__file__).parents[3]
 DAY = date(2026, 12, 1)
+VULKAN_FEATURES = (
+    "pack_half", "timer_query", "float16", "storage16", "uniform16", "push16", "subgroup_size_control",
+    "subgroup_basic", "subgroup_arithmetic", "subgroup_shuffle", "float_controls", "cooperative_matrix",
+)  # fmt: skip
 LLVMPIPE_LIMITS = PHONE_LIMITS | {
     "shared_bytes": 32_768,
     "invocations": 1_024,
@@ -41,30 +48,41 @@ def matrix(kernels: dict[str, Kernel]) -> Matrix:
     return load_matrix(ROOT / "matrix.yaml", kernels, DAY)
 
 
+def everything(limits: dict[str, int]) -> DeviceRecord:
+    """Both APIs, and every feature that some shipped kernel may need."""
+    gles = profile(limits=limits)
+    vulkan = profile(limits=limits, features=dict.fromkeys(VULKAN_FEATURES, True), api="vulkan")
+    subgroup = SubgroupFacts(32, 32, 4, 128)
+    return device("laptop", gles, replace(vulkan, subgroup=subgroup))
+
+
 def smoke(matrix: Matrix, kernels: dict[str, Kernel]) -> Plan:
-    laptop = device("laptop", profile(limits=LLVMPIPE_LIMITS))
+    laptop = everything(LLVMPIPE_LIMITS)
     phone = device("phone", profile(), soc="SM8650", transport="adb")
     return build_plan(matrix, "smoke", kernels, [laptop, phone])
 
 
 def test_no_point_of_a_suite_is_invalid(matrix: Matrix, kernels: dict[str, Kernel]):
+    huge = everything(dict.fromkeys(PHONE_LIMITS, 1 << 40))
     for suite in matrix.suites:
-        plan = build_plan(matrix, suite, kernels, [device("d", profile(limits={}))])
-        assert plan.trials == len(plan.cases) > 0
+        plan = build_plan(matrix, suite, kernels, [huge])
+        assert plan.trials + len(plan.devices[0].canaries) == len(plan.cases) > 0
         assert plan.pruned == []
 
 
 def test_smoke_is_small_and_runs_whole_on_a_laptop(matrix: Matrix, kernels: dict[str, Kernel]):
     plan = smoke(matrix, kernels)
     laptop, _ = plan.devices
-    assert len(laptop.cases) == len(plan.cases) <= 130
+    assert len(laptop.cases) + len(laptop.canaries) == len(plan.cases)
     assert plan.warnings == []
-    assert {c.kernel for c in plan.cases.values()} == set(kernels)
+    variants = {c.kernel for c in plan.cases.values() if kernels[c.kernel].role == "op"}
+    assert variants == {name for name, kernel in kernels.items() if kernel.role == "op"}
 
 
 def test_smoke_runs_every_named_input_of_every_kernel_s_op(matrix: Matrix, kernels: dict[str, Kernel]):
-    wanted = {name for kernel in kernels.values() for name in kernel.distributions}
-    assert {c.inputs for c in smoke(matrix, kernels).cases.values()} == wanted
+    wanted = {name for kernel in kernels.values() if kernel.role == "op" for name in kernel.distributions}
+    cases = smoke(matrix, kernels).cases.values()
+    assert {c.inputs for c in cases if kernels[c.kernel].role == "op"} == wanted
 
 
 def test_a_small_phone_drops_a_tile_in_fp32_that_it_runs_in_half_the_memory(
@@ -72,7 +90,7 @@ def test_a_small_phone_drops_a_tile_in_fp32_that_it_runs_in_half_the_memory(
 ):
     plan = smoke(matrix, kernels)
     _, phone = plan.devices
-    selected = compile_selection("attention_flash and head_dim=128 and tile=64x32")
+    selected = compile_selection("attention_flash and api=gles and head_dim=128 and tile=64x32")
     ran = [c.case.axes["precision"] for c in phone.cases if selected(c.case)]
     reasons = {
         str(plan.cases[p.case_id].axes["precision"]): p.reasons
@@ -80,6 +98,9 @@ def test_a_small_phone_drops_a_tile_in_fp32_that_it_runs_in_half_the_memory(
         if p.device_id == "phone" and selected(plan.cases[p.case_id])
     }
     assert ran == ["fp16_storage"]
+    assert "attention_flash (gles) tile 64x32: fp16_storage fits (16384 of 16384 shared_bytes), " + (
+        "fp32 does not (32768)"
+    ) in [f.sentence for f in phone.half_fits]
     assert reasons == {"fp32": ["shared_bytes 32768 > 16384"]}
 
 
@@ -136,14 +157,16 @@ def test_all_suites_plan_on_any_device(
     target = device("d", profile(limits=limits, features={"pack_half": half}))
     for suite in matrix.suites:
         plan = build_plan(matrix, suite, kernels, [target])
-        assert plan.trials + len(plan.pruned) == len(plan.cases)
+        planned = plan.trials + len(plan.devices[0].canaries)
+        unused = [c for c in plan.cases.values() if kernels[c.kernel].role == "canary"]
+        assert planned + len(plan.pruned) + len(unused) - len(plan.devices[0].canaries) == len(plan.cases)
         assert all(p.reasons for p in plan.pruned)
 
 
 def test_the_documented_example_loads(tmp_path: Path, kernels: dict[str, Kernel]):
     (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/matrix.md").read_text(), re.DOTALL)
     matrix = load_matrix(write(tmp_path, example), kernels, DAY)
-    plan = build_plan(matrix, "tiles", kernels, [device("d", profile(limits=LLVMPIPE_LIMITS))])
+    plan = build_plan(matrix, "tiles", kernels, [device("d", profile(limits=LLVMPIPE_LIMITS))], probes=False)
     flash = compile_selection("attention_flash")
     shapes = 2 * 2 + 2
     assert sum(flash(c) for c in plan.cases.values()) == shapes * 2 * 3 * 2 * 2 - plan.excluded[0].count

@@ -107,6 +107,27 @@ class _Probe(_Toy):
         return Cost(0, 8192, 8192)
 
 
+class Shaped(_Toy):
+    """Passes, buffers and features as given."""
+
+    def __init__(
+        self, passes: tuple[Pass, ...], buffers: tuple[Buffer, ...], features: frozenset[str] = frozenset()
+    ) -> None:
+        self._passes, self._buffers, self._features = passes, buffers, features
+
+    def passes(self, case: Case) -> tuple[Pass, ...]:
+        del case
+        return self._passes
+
+    def buffers(self, case: Case) -> tuple[Buffer, ...]:
+        del case
+        return self._buffers
+
+    def features(self, case: Case) -> frozenset[str]:
+        del case
+        return self._features
+
+
 TOY = _Toy()
 PROBE = _Probe()
 KERNELS: dict[str, Kernel] = {TOY.name: TOY, PROBE.name: PROBE}
