@@ -12,12 +12,36 @@ from typing import Any, Literal, cast
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.domain.errors import TruncatedOutput
-from orchestrator.domain.trial import Numerics, Sensors, Timing
+from orchestrator.domain.trial import Difference, Numerics, Sensors, Timing
 
 MAX_LINE_BYTES = 1 << 20
 RESULT_FORMAT = 1
 
 Status = Literal["ok", "compile_failed", "unsupported", "crashed", "hung", "error"]
+
+
+OTHERS = "others"
+"""In ``hashes``: of all results beyond the 64 that are told by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An output that was kept and has no reference: its bytes are the result."""
+
+    hash: str
+    """sha256 of the bytes of the first verified sequence, which are those kept."""
+    hashes: dict[str, int]
+    """As in Numerics."""
+    kept: bool
+    """Its file was written."""
+    keep_error: str = ""
+    dtype: str = ""
+    count: int = 0
+    guard: Literal["ok", "damaged"] = "ok"
+    unwritten: int = 0
+    unwritten_first: int | None = None
+    idle_hashes: dict[str, int] = field(default_factory=dict[str, int])
+    differs: Difference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +61,7 @@ class EndRecord:
     timing: Timing | None = None
     sensors: Sensors | None = None
     outputs: list[Numerics] = field(default_factory=list[Numerics])
+    kept: dict[str, Kept] = field(default_factory=dict[str, Kept])
 
 
 @dataclass(frozen=True, slots=True)

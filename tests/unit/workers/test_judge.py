@@ -1,6 +1,7 @@
 """From the runner's end record to the verdict; the first lines of every failure that people read."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,8 +117,80 @@ def large(replays: int = 100) -> CaseJob:
 def test_g1_01_77_right_and_23_wrong_is_nondeterministic() -> None:
     verdict, reason = judged(bands(), case=large())
     assert verdict is Verdict.NONDETERMINISTIC
-    assert "24 different results in 100 executions, 23 unlike the commonest" in reason
-    assert "1024 elements between 32 and 1055" in reason
+    assert "o: 24 different results, 23 of 100 unlike the commonest" in reason
+    assert "1024 elements between 32 and 1055 differ" in reason
+
+
+def test_g1_01_the_box_is_told_in_coordinates() -> None:
+    boxed = {"count": 1024, "first": 32, "last": 4063, "box": [[32, 63], [0, 31], [5, 5]]}
+    _, reason = judged(bands() | {"differs": boxed}, case=large())
+    assert reason.endswith("1024 elements differ, box [32..63, 0..31, 5]")
+
+
+def test_g1_01_more_results_than_are_told_by_name() -> None:
+    """What is told of all others together is no single result, however often it came."""
+    hashes = {f"h{n}": 1 for n in range(64)} | {"others": 36}
+    verdict, reason = judged(streams.output(count=4096, hash="h0", hashes=hashes), case=large())
+    assert verdict is Verdict.NONDETERMINISTIC
+    assert "o: more than 64 different results, 99 of 100 unlike the commonest" in reason
+
+
+def test_g1_02_the_rate_is_told_for_each_power_state() -> None:
+    """50 replays in a row and the timed block are right, 3 of 50 after a rest are not."""
+    hashes = {"good": 98, "bad-1": 2, "bad-2": 1}
+    output = streams.output(
+        count=4096, hash="good", hashes=hashes, idle_hashes={"good": 47, "bad-1": 2, "bad-2": 1}
+    )
+    verdict, reason = judged(output, case=replace(large(50), idle_replays=50, idle_ms=60_000))
+    assert verdict is Verdict.NONDETERMINISTIC
+    assert reason == "o: 3 different results, unlike the commonest: idle 3 of 50, busy 0 of 51"
+
+
+@pytest.mark.parametrize("rested", [{}, {"good": 49}, {"good": 51}])
+def test_g1_02_other_rests_than_asked_for_prove_nothing(rested: dict[str, int]) -> None:
+    output = streams.output(count=4096, hash="good", hashes={"good": 101}, idle_hashes=rested)
+    verdict, reason = judged(output, case=replace(large(50), idle_replays=50, idle_ms=1))
+    assert verdict is Verdict.INFRA
+    assert "executions came after a rest, 50 asked for" in reason
+
+
+def kept(**changes: object) -> dict[str, object]:
+    """The record of an output without a reference; ``changes`` make it fail."""
+    found: dict[str, object] = {
+        "dtype": "u32", "count": 12, "hash": "h", "hashes": {"h": 1}, "guard": "ok", "unwritten": 0,
+        "kept": True,
+    }  # fmt: skip
+    return found | changes
+
+
+KEEPING = replace(CASE, buffers=[*CASE.buffers, BufferJob("raw", "out", "u32", 12)], kept=("raw",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "says"),
+    [
+        ({}, Verdict.PASS, ""),
+        ({"hashes": {"h": 1, "g": 1}}, Verdict.NONDETERMINISTIC, "raw: 2 different results, 1 of 2"),
+        ({"unwritten": 12, "unwritten_first": 0}, Verdict.MISMATCH, "raw: 12 of 12 elements never written"),
+        ({"guard": "damaged"}, Verdict.MISMATCH, "raw: wrote outside its buffer"),
+        ({"hashes": {}}, Verdict.INFRA, "raw: 0 executions were verified"),
+    ],
+)
+def test_an_output_without_a_reference_is_judged_too(
+    changes: dict[str, object], verdict: Verdict, says: str
+) -> None:
+    record = ended("ok", timing=streams.TIMING, outputs=[streams.output()], kept={"raw": kept(**changes)})
+    assert judge(record, KEEPING)[0] is verdict
+    assert says in judge(record, KEEPING)[1]
+
+
+@pytest.mark.parametrize("found", [{}, {"other": kept()}, {"raw": kept(), "other": kept()}])
+def test_other_kept_outputs_than_asked_for_are_infrastructure(found: dict[str, object]) -> None:
+    record = ended("ok", timing=streams.TIMING, outputs=[streams.output()], kept=found)
+    assert judge(record, KEEPING) == (
+        Verdict.INFRA,
+        "the runner kept other buffers than the job asked for",
+    )
 
 
 def test_g1_01_nondeterministic_wins_when_the_first_execution_was_a_wrong_one() -> None:
@@ -172,7 +245,18 @@ def test_each_output_of_several_is_named() -> None:
         ("compile_failed", {"stage": "link", "log": "…"}, Verdict.COMPILE_FAILED, "link failed"),
         ("unsupported", {"reason": "shared_bytes 36864 > 16384"}, Verdict.UNSUPPORTED, "36864 > 16384"),
         ("crashed", {"stage": "dispatch", "signal": 11}, Verdict.CRASHED, "died in dispatch: signal 11"),
-        ("crashed", {"stage": "compile", "exit_code": 1}, Verdict.CRASHED, "died in compile: exit code 1"),
+        (
+            "crashed",
+            {"stage": "compile", "signal": 6},
+            Verdict.COMPILE_FAILED,
+            "the driver died in compile: signal 6",
+        ),
+        (
+            "crashed",
+            {"stage": "link", "reason": "the device was lost", "exit_code": 72},
+            Verdict.COMPILE_FAILED,
+            "the driver died in link: the device was lost",
+        ),
         (
             "crashed",
             {

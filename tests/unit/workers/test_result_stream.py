@@ -5,9 +5,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.domain.errors import InfraError, TruncatedOutput
+from orchestrator.domain.trial import Difference
 from tests.unit.domain.strategies import quick
 from tests.unit.workers import streams
-from workers.result_stream import MAX_LINE_BYTES, CaseRecord, ResultStream
+from workers.result_stream import MAX_LINE_BYTES, CaseRecord, Kept, ResultStream
 
 LINES = [
     streams.hello(),
@@ -147,6 +148,11 @@ def test_what_is_not_a_record_is_infrastructure(text: bytes) -> None:
         {"status": "ok", "outputs": [streams.output(guard="perhaps")]},
         {"status": "ok", "outputs": [streams.output(failing="many")]},
         {"status": "ok", "outputs": "all"},
+        {
+            "status": "ok",
+            "outputs": [streams.output(differs={"count": 1, "first": 0, "last": 0, "box": [[0]]})],
+        },
+        {"status": "ok", "kept": {"raw": {"hash": "h"}}},
         {"status": "hung", "deadline_ms": "long"},
         {},
     ],
@@ -154,6 +160,17 @@ def test_what_is_not_a_record_is_infrastructure(text: bytes) -> None:
 def test_an_end_record_of_another_shape_is_infrastructure(fields: dict[str, object]) -> None:
     with pytest.raises(TruncatedOutput, match="phone: bad end record"):
         ResultStream("phone").feed(streams.line("end", case="a", index=0, **fields))
+
+
+def test_boxes_rests_and_kept_outputs_are_read() -> None:
+    differs = {"count": 2, "first": 1, "last": 3, "box": [[0, 1], [1, 1]]}
+    output = streams.output(hashes={"a": 3, "b": 1}, idle_hashes={"b": 1}, differs=differs)
+    raw = {"hash": "h", "hashes": {"h": 4}, "kept": False, "keep_error": "No space left on device"}
+    record = streams.end("a", 0, "ok", timing=streams.TIMING, outputs=[output], kept={"raw": raw})
+    end = read(streams.whole(streams.hello(), record))[0].end
+    assert end.outputs[0].differs == Difference(2, 1, 3, [(0, 1), (1, 1)])
+    assert end.outputs[0].idle_hashes == {"b": 1}
+    assert end.kept == {"raw": Kept("h", {"h": 4}, kept=False, keep_error="No space left on device")}
 
 
 def test_fields_that_a_newer_runner_adds_are_passed_over() -> None:
