@@ -43,18 +43,22 @@ class Copy(Kernel):
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
         words = int(case.workload["bytes"]) // 4
-        return (Buffer("src", "in", "u32", words), Buffer("dst", "out", "u32", words))
+        return (
+            Buffer("src", "in", "u32", words),
+            Buffer("dst", "out", "u32", words),
+            Buffer("copied", "out", "u32", groups_of(case)),
+        )
 
     def passes(self, case: Case) -> tuple[Pass, ...]:
         vectors = int(case.workload["bytes"]) // VECTOR_BYTES
-        groups = min(vectors // GROUP, MAX_GROUPS)
+        groups = groups_of(case)
         return (
             Pass(
                 template="copy.comp.j2",
                 workgroup=(GROUP, 1, 1),
                 grid=(groups, 1, 1),
                 shared_bytes=0,
-                buffers=("src", "dst"),
+                buffers=("src", "dst", "copied"),
                 constants={
                     "N": vectors,
                     "SWEEPS": sweeps_of(case),
@@ -65,7 +69,7 @@ class Copy(Kernel):
         )
 
     def data_key(self, case: Case) -> str:
-        return f"copy {case.workload['bytes']} {case.seed}"
+        return f"copy {case.workload['bytes']} {case.workload['traffic']} {case.seed}"
 
     def inputs(self, case: Case) -> Mapping[str, Array]:
         """Random words below the pattern that marks unwritten elements (0x7fc0dead)."""
@@ -73,15 +77,23 @@ class Copy(Kernel):
         return {"src": np.random.default_rng(case.seed).integers(0, 0x7FC0_0000, words, dtype=np.uint32)}
 
     def reference(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Reference]:
-        return {"dst": inputs["src"].astype(np.float64)}
+        vectors, groups = int(case.workload["bytes"]) // VECTOR_BYTES, groups_of(case)
+        left = vectors - GROUP * np.arange(groups, dtype=np.float64)
+        copied = sweeps_of(case) * np.ceil(left / (groups * GROUP))
+        return {"dst": inputs["src"].astype(np.float64), "copied": copied}
 
     def tolerance(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Tolerance]:
         """A copy is exact."""
-        return {"dst": Tolerance(atol=0.0, rtol=0.0, nmse=0.0)}
+        exact = Tolerance(atol=0.0, rtol=0.0, nmse=0.0)
+        return {"dst": exact, "copied": exact}
 
     def cost(self, case: Case) -> Cost:
         once = 2 * int(case.workload["bytes"])
         return Cost(flops=0, bytes_min=once, bytes_moved=once * sweeps_of(case))
+
+
+def groups_of(case: Case) -> int:
+    return min(int(case.workload["bytes"]) // VECTOR_BYTES // GROUP, MAX_GROUPS)
 
 
 def sweeps_of(case: Case) -> int:
