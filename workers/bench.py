@@ -91,7 +91,8 @@ def probe(device: Device, runner: str) -> list[Profile]:
     result = device.run([runner, "probe"], timeout_s=PROBE_TIMEOUT_S)
     lines = result.stdout.splitlines(keepends=True)
     if result.exit_code != 0:
-        shown = repr(result.stdout[-300:].strip())[2:-1]  # a phone's words: no escape reaches a terminal
+        # A device's words: no escape reaches a terminal.
+        shown = repr((result.stderr.strip() or result.stdout)[-300:].strip())[2:-1]
         raise InfraError(
             f"{device.serial}: the runner found no GPU driver (exit code {result.exit_code}) {shown}. "
             "On Debian install libegl1 libgles2 libgl1-mesa-dri libvulkan1 mesa-vulkan-drivers; "

@@ -91,7 +91,7 @@ def _execute(
     told = {case.case_id for part in work for case in part.cases}
     _push_blobs(bench, blobs_dir, jobs, store)
     # Relative to the job folder: a virtual phone's paths are not this host's.
-    text = job_text(run_id, jobs, "../../blobs")
+    text = job_text(run_id, jobs, "../../blobs", adapter=bench.adapter, enable=bench.enable)
     device.push(text.encode("ascii"), f"{folder}/job.txt", timeout_s=PUSH_TIMEOUT_S)
     stream = ResultStream(f"{device.serial}: run {folder.rsplit('/', 1)[-1]}", run_id)
 

@@ -63,8 +63,8 @@ def _kept(case: CaseJob, end: EndRecord, trial: Trial) -> dict[str, tuple[int, s
     sizes = {b.name: b.count * ELEMENT_BYTES[b.dtype] for b in case.buffers}
     return {
         name: (sizes[name], found.hash)
-        for name, found in dict[str, Numerics]().items()
-        if name in case.kept and end.case and not found.keep_error
+        for name, found in end.kept.items()
+        if name in case.kept and found.kept
     }
 
 

@@ -14,6 +14,8 @@ class CommandResult:
     exit_code: int
     stdout: bytes
     """Standard output alone, on old Androids too; CR LF already turned into LF."""
+    stderr: bytes = b""
+    """The end of what was written to standard error, for people; empty where the transport does not tell."""
 
 
 class Device(Protocol):

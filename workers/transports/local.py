@@ -8,10 +8,12 @@ import selectors
 import shutil
 import signal
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
+from typing import IO
 
 import platformdirs
 
@@ -22,6 +24,7 @@ from workers.transports.lines import LineSplitter
 from workers.transports.paths import absolute, below, environment_name
 
 _CHUNK = 1 << 20
+_STDERR_BYTES = 4096
 _REAP_S = 10.0
 """A process that was sent SIGKILL and is not gone by then sits in the kernel (a driver hang)."""
 
@@ -50,8 +53,11 @@ class LocalDevice:
     ) -> CommandResult:
         chunks: list[bytes] = []
         watch = IdleWatch(Deadline.after(timeout_s, f"{self.serial}: {argv[0]}"), None)
-        code = self._execute(argv, chunks.append, watch, env)
-        return CommandResult(code, b"".join(chunks))
+        with tempfile.TemporaryFile() as errors:
+            code = self._execute(argv, chunks.append, watch, env, errors)
+            size = errors.seek(0, os.SEEK_END)
+            errors.seek(max(0, size - _STDERR_BYTES))
+            return CommandResult(code, b"".join(chunks), errors.read())
 
     def stream(
         self,
@@ -137,6 +143,7 @@ class LocalDevice:
         sink: Callable[[bytes], None],
         watch: IdleWatch,
         env: Mapping[str, str] | None,
+        errors: IO[bytes] | int = subprocess.DEVNULL,
     ) -> int:
         """Run in a process group of its own, which is killed unless the command ended by itself."""
         extra = {environment_name(name): value for name, value in (env or {}).items()}
@@ -144,7 +151,7 @@ class LocalDevice:
             [*_dies_with_us(), *argv],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=errors,
             cwd=self._workdir,
             env={**os.environ, **extra},
             start_new_session=True,

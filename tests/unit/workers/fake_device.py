@@ -38,6 +38,8 @@ class Act:
     """Of an ok record, instead of the usual times."""
     kept: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Bytes of unchecked outputs; one that is not named is all zero."""
+    kept_changes: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What the record says of them beside the truth."""
 
 
 @dataclass(slots=True)
@@ -174,15 +176,12 @@ class FakeDevice:
         """Write an unchecked output that the job wants, and say so."""
         data = act.kept.get(name, bytes(size))
         digest = sha256_hex(data)
+        said: dict[str, object] = {"hash": digest, "hashes": {digest: 60}, "kept": act.keeps}
+        said |= dict(act.kept_changes)
         if not act.keeps:
-            return {
-                "hash": digest,
-                "hashes": {digest: 1},
-                "kept": False,
-                "keep_error": "No space left on device",
-            }
+            return said | {"keep_error": "No space left on device"}
         self.files[f"{folder}/tensors/{case_id}.{name}.bin"] = data
-        return {"hash": digest, "hashes": {digest: 1}, "kept": True}
+        return said
 
     def _reference(self, blobs: str, o: "_Output") -> NDArray[np.float64]:
         return np.frombuffer(self.files[f"{blobs}/{o.reference}"], "<f8")

@@ -130,6 +130,12 @@ def test_words_of_a_failed_probe_are_shown_safely() -> None:
     assert "\x1b" not in str(caught.value)
 
 
+def test_a_failed_probe_says_what_the_runner_said() -> None:
+    said = b"tilefarm-runner: vulkan 13-6d65: validation: VUID-VkDeviceCreateInfo-pNext"
+    with pytest.raises(InfraError, match="validation: VUID-VkDeviceCreateInfo-pNext"):
+        probe(FakeDevice(probe_result=CommandResult(3, b"", said)), RUNNER)
+
+
 @pytest.mark.parametrize("cut", [0, 1, 100, -1])
 def test_g2_01_a_probe_that_is_cut_gives_no_profile(cut: int) -> None:
     with pytest.raises(TruncatedOutput):

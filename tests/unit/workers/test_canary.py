@@ -183,4 +183,4 @@ def test_a_sampled_case_keeps_the_shape_of_its_check(phone: FakeDevice, stock: S
     shaped = replace(job, checks=[replace(c, shape=(2, 2)) for c in job.checks])
     (trial,) = run(phone, stock, [], shaped)
     assert (trial.verdict, trial.recheck) == (Verdict.PASS, "agreed")
-    assert "keep o always" in phone.jobs[0]
+    assert "shape o 2,2\nkeep o always" in phone.jobs[0]
