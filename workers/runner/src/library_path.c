@@ -19,22 +19,26 @@ static const char *const patterns[] = {
     "libEGL_nvidia",
     "libEGL_mesa",
     "libEGL.so",
+    NULL,
 };
-#define PATTERNS (sizeof patterns / sizeof patterns[0])
 
-static size_t rank_of(const char *path) {
+/* Of the first part that the file's name has; past the end of the list if it has none. */
+static size_t rank_of(const char *const *parts, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
     size_t rank = 0;
-    while (rank < PATTERNS && strstr(name, patterns[rank]) == NULL) {
+    while (parts[rank] != NULL && strstr(name, parts[rank]) == NULL) {
         rank++;
     }
     return rank;
 }
 
-void library_path_from(FILE *maps, char *path, size_t room) {
+static void find(FILE *maps, const char *const *parts, char *path, size_t room) {
     char line[1024];
-    size_t best = PATTERNS;
+    size_t best = 0;
+    while (parts[best] != NULL) {
+        best++;
+    }
     path[0] = '\0';
     while (fgets(line, sizeof line, maps) != NULL) {
         char *start = strchr(line, '/');
@@ -42,7 +46,7 @@ void library_path_from(FILE *maps, char *path, size_t room) {
             continue;
         }
         start[strcspn(start, "\n")] = '\0';
-        size_t rank = rank_of(start);
+        size_t rank = rank_of(parts, start);
         if (rank < best) {
             best = rank;
             (void)snprintf(path, room, "%s", start);
@@ -50,11 +54,19 @@ void library_path_from(FILE *maps, char *path, size_t room) {
     }
 }
 
-void library_path(char *path, size_t room) {
+void library_path_from(FILE *maps, char *path, size_t room) {
+    find(maps, patterns, path, room);
+}
+
+void library_path_named(const char *const *parts, char *path, size_t room) {
     FILE *maps = fopen("/proc/self/maps", "r");
     path[0] = '\0';
     if (maps != NULL) {
-        library_path_from(maps, path, room);
+        find(maps, parts, path, room);
         (void)fclose(maps);
     }
+}
+
+void library_path(char *path, size_t room) {
+    library_path_named(patterns, path, room);
 }
