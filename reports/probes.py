@@ -10,6 +10,9 @@ from orchestrator.domain.precision import Precision
 from orchestrator.domain.results import RunResults
 from reports.model import PrecisionTable, Unprobed
 
+_PLACEHOLDERS = ("bits", "asked")
+"""What a probe without a precision of its own has on that axis."""
+
 
 def precision_tables(results: RunResults, device_id: str) -> tuple[PrecisionTable, ...]:
     """One an API, in order probed."""
@@ -52,5 +55,6 @@ def unprobed(results: RunResults, trials: Iterable[JudgedTrial], device_id: str)
 
 
 def probe_label(case: Case) -> str:
-    """``fma vulkan fp16``: axis values alone, a probe has few."""
-    return " ".join([case.kernel, *(axis_text(v) for v in case.axes.values())])
+    """``fma vulkan fp16 highp``: values of its axes and workload alone, a probe has few."""
+    words = [axis_text(v) for v in (*case.axes.values(), *case.workload.values())]
+    return " ".join([case.kernel, *(w for w in words if w not in _PLACEHOLDERS)])

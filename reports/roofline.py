@@ -134,10 +134,13 @@ def _chart(ceilings: ApiCeilings, placed: list[_Placed], labels: Labels) -> Roof
     dram = ceilings.dram
     if not shown or not (rates or dram):
         return RoofChart(ceilings.api, ceilings, placed=len(placed))
-    ridges = [r / dram.bytes_per_s for r in rates] if dram else []
+    nearest = min(p.point.intensity for p in shown)
+    # Without a compute ceiling the diagonal ends above the leftmost variant.
+    tops = rates or ([dram.bytes_per_s * nearest] if dram else [])
+    ridges = [top / dram.bytes_per_s for top in tops] if dram else []
     # Room to the left of the lowest ridge, where the diagonals have their names.
     xs = [p.point.intensity for p in shown] + ridges + [r / 8 for r in ridges]
-    ys = [p.point.flops_per_s for p in shown] + rates
+    ys = [p.point.flops_per_s for p in shown] + tops
     plane = _Plane(*_decades(xs), *_decades(ys))
     shapes = {k: SHAPES[i % len(SHAPES)] for i, k in enumerate(dict.fromkeys(_kernel(p) for p in shown))}
     marks = _marks(shown, plane, shapes, labels)

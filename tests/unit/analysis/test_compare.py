@@ -7,6 +7,7 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.results import Missing, Pruned
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
+from tests.probes_fixture import calculated, fma_case, probe_info, probed
 from tests.results_fixture import PREVIOUS_RUN_ID, case, device, passing, results, run_info, timing, trial
 
 POINT, OTHER = case(tile="32x16"), case(tile="8x8")
@@ -159,3 +160,21 @@ def test_one_sided_cases_say_why() -> None:
         "no result in the other run: phone vanished"
     ]
     assert [n.label for n in compare(before, now).new] == [POINT.label]
+
+
+def _probed_runs(before: Trial, after: Trial) -> Comparison:
+    infos = [probe_info(fma_case())]
+    old = results(trials=[before], infos=infos, run=run_info(PREVIOUS_RUN_ID))
+    return compare(old, results(trials=[after], infos=infos))
+
+
+def test_a_slower_probe_is_neither_notable_nor_beyond_a_bound() -> None:
+    found = _probed_runs(calculated("local-1", 200), calculated("local-1", 100))
+    assert found.changes[0].ratio == pytest.approx(2.0)
+    assert not found.changes[0].notable
+    assert found.slowdowns(1.1) == ()
+
+
+def test_a_probe_that_became_wrong_is_notable() -> None:
+    wrong = probed(fma_case(), "local-1", verdict=Verdict.MISMATCH, reason="r")
+    assert _probed_runs(calculated("local-1", 200), wrong).changes[0].notable

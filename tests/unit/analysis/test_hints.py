@@ -1,8 +1,13 @@
+from dataclasses import replace
+
 from orchestrator.analysis.hints import HintEffect, hint_effects
+from orchestrator.analysis.metrics import baselines, speedup
 from orchestrator.analysis.outcome import judge
 from orchestrator.domain.case import Case
+from orchestrator.domain.device import Soc
 from orchestrator.domain.trial import Timing, Trial
 from orchestrator.domain.verdict import Verdict
+from tests.probes_fixture import fma_case, probe_info, probed
 from tests.results_fixture import TODAY, case, device, passing, results, timing, trial
 
 HIGH, MEDIUM = (case(hint=h) for h in ("highp", "mediump"))
@@ -67,3 +72,24 @@ def test_nothing_is_said_without_two_correct_timed_results() -> None:
     assert _effects(_ran(HIGH, "d", "a"), trial(MEDIUM, "d", Verdict.MISMATCH, time=timing())) == []
     assert _effects(_ran(HIGH, "d", "a"), _ran(case(hint="mediump", tile="8x8"), "d", "a"),
                     points=(HIGH, case(hint="mediump", tile="8x8"))) == []  # fmt: skip
+
+
+def test_g1_14_baselines_are_never_shared_across_socs() -> None:
+    """G1-14: a naive time of the SoC that ignores the hint is no baseline for the one that obeys it."""
+    naive = case("attention_naive", tile="16x16")
+    other = replace(device("b"), soc=Soc("Mali-G715", "ARM", "Mali-G715", "GL_RENDERER", "certain"))
+    run = results(
+        trials=[_ran(HIGH, "a", "a"), passing(naive, "a", timing(96_000_000)), _ran(HIGH, "b", "a")],
+        points=[HIGH, naive],
+        devices=[device("a"), other],
+    )
+    judged = judge(run, TODAY).trials
+    known = baselines(judged)
+    assert {key[0] for key in known} == {"a"}
+    assert [speedup(j, known) for j in judged if j.device.device_id == "b"] == [None]
+
+
+def test_probes_say_nothing_about_a_hint() -> None:
+    probes = [fma_case(hint=h) for h in ("highp", "mediump")]
+    run = results(trials=[probed(p, "local-1") for p in probes], infos=[probe_info(p) for p in probes])
+    assert hint_effects(judge(run, TODAY).trials) == []

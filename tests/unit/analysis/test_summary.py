@@ -8,7 +8,8 @@ from orchestrator.analysis.summary import Summary, summarise
 from orchestrator.domain.results import Missing, Pruned, RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from tests.results_fixture import TODAY, case, expectation, passing, results, run_info, timing, trial
+from tests.probes_fixture import copy_case, fma_case, precision_case, probe_info, probed
+from tests.results_fixture import TODAY, case, expectation, info, passing, results, run_info, timing, trial
 
 POINTS = [case(tile=t) for t in ("8x8", "16x16", "32x16")]
 GOOD = [passing(p, "local-1") for p in POINTS]
@@ -125,3 +126,50 @@ def test_never_all_good_beside_something_else(verdict: Verdict) -> None:
 def test_contradicted_pass_is_named() -> None:
     found = _summary(_run(replace(GOOD[0], recheck="disagreed"), *GOOD[1:]))
     assert found.sentence.startswith("1 unexpected failure (1 re-check disagreed).")
+
+
+PROBES = [copy_case(2**20), fma_case(), precision_case()]
+
+
+def _with_probes(*trials: Trial, **changes: object) -> RunResults:
+    infos = [*(info(p) for p in POINTS), *(probe_info(p) for p in PROBES)]
+    return replace(results(trials=[*GOOD, *trials], infos=infos), **changes)
+
+
+def test_probes_that_passed_are_counted_apart() -> None:
+    found = _summary(_with_probes(*(probed(p, "local-1") for p in PROBES)))
+    assert (found.counts.passed, found.counts.probes, found.counts.measured) == (3, 3, 3)
+    assert found.counts.planned == 6
+    assert found.sentence == ("No unexpected failure: 3 of 3 measured trials passed, 3 of 3 probes passed.")
+    assert found.exit_code == 0
+
+
+def test_a_wrong_probe_is_a_failure_and_exit_1() -> None:
+    bad = probed(PROBES[0], "local-1", verdict=Verdict.MISMATCH, reason="r")
+    found = _summary(_with_probes(bad, probed(PROBES[1], "local-1")))
+    assert (found.exit_code, found.counts.failed, found.counts.probes) == (1, 1, 1)
+    assert found.sentence == (
+        "1 unexpected failure (1 mismatch of a probe). 3 of 3 measured trials passed, 1 of 2 probes passed."
+    )
+
+
+def test_a_probe_that_was_not_obtained_is_exit_3() -> None:
+    lost = probed(PROBES[0], "local-1", verdict=Verdict.INFRA, reason="canary before the batch: mismatch")
+    assert _summary(_with_probes(lost)).exit_code == 3
+    gone = [Missing("local-1", PROBES[0].case_id, "vanished")]
+    assert _summary(_with_probes(missing=gone)).exit_code == 3
+
+
+def test_probes_that_a_device_cannot_run_are_no_points_beyond_it() -> None:
+    refused = probed(PROBES[1], "local-1", verdict=Verdict.UNSUPPORTED, reason="lacks float16")
+    pruned = [Pruned("local-1", PROBES[2].case_id, Verdict.UNSUPPORTED, ["lacks float16"])]
+    counts = _summary(_with_probes(refused, pruned=pruned)).counts
+    assert (counts.unsupported, counts.pruned, counts.probes_unsupported) == (0, 0, 2)
+    assert counts.planned == 5
+
+
+def test_a_run_of_probes_alone_measured_no_variant() -> None:
+    infos = [probe_info(p) for p in PROBES]
+    found = _summary(results(trials=[probed(p, "local-1") for p in PROBES], infos=infos))
+    assert found.sentence == "No variant was measured, 3 of 3 probes passed."
+    assert (found.exit_code, found.bad) == (0, True)
