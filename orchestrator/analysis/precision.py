@@ -122,7 +122,8 @@ def precisions(
             continue
         speed = _relative_speed(speeds[trial.device_id], info.case)
         found.append(measure(info.case, raw, device_id=trial.device_id, relative_speed=speed))
-    return found
+    order = get_args(Asked)
+    return sorted(found, key=lambda p: (p.device_id, p.api, order.index(p.asked)))
 
 
 def whole(asked: str, raw: NDArray[np.uint32]) -> bool:

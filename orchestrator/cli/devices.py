@@ -1,13 +1,16 @@
-"""``tilefarm devices``: what is there, with SoC and profile."""
+"""``tilefarm devices``: what is there, with SoC and profile, and what each precision really delivers."""
 
 import json
 import tempfile
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from orchestrator.analysis.precision import sentence
 from orchestrator.analysis.summary import EXIT_INFRA, EXIT_OK
+from orchestrator.cli.device_probes import Probed, probe_devices
 from orchestrator.cli.fleet import Fleet, open_fleet
 from orchestrator.cli.options import DeviceOption, JsonOption
 from orchestrator.cli.output import print_json, result, say
@@ -16,29 +19,48 @@ from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from reports.text import visible
 
+PrecisionOption = Annotated[
+    bool,
+    typer.Option(
+        "--probes/--no-probes",
+        help="Measure what each precision and hint delivers, and how fast: seconds a device.",
+    ),
+]
 
-def devices(device: DeviceOption = None, as_json: JsonOption = False) -> None:
-    """List devices with SoC, driver and limits; probes each one.
 
-    Exit code 3 when one is listed and cannot be used.
+def devices(device: DeviceOption = None, probes: PrecisionOption = True, as_json: JsonOption = False) -> None:
+    """List devices with SoC, driver and limits, and what each precision really delivers there.
+
+    Exit code 3 when a device is listed and cannot be used, or a probe brought no result back.
 
     Example: tilefarm devices --device local --json
     """
+    settings = Settings()
     with (
         tempfile.TemporaryDirectory(prefix="tilefarm-logs-") as logs,
-        open_fleet(Settings(), device or [], Path(logs), say) as fleet,
+        open_fleet(settings, device or [], Path(logs), say) as fleet,
     ):
         found = fleet
+        probed = probe_devices(fleet, settings) if probes and fleet.devices else None
     if as_json:
-        print_json(
-            {
-                "devices": [json.loads(to_json(d)) for d in found.devices],
-                "unusable": [{"serial": m.device_id, "why": m.why} for m in found.missing],
-            }
-        )
+        print_json(_document(found, probed))
     else:
         _print(found)
-    raise typer.Exit(EXIT_INFRA if found.missing else EXIT_OK)
+        if probed is not None:
+            _print_precision(found, probed)
+    complete = not found.missing and (probed is None or probed.complete)
+    raise typer.Exit(EXIT_OK if complete else EXIT_INFRA)
+
+
+def _document(found: Fleet, probed: Probed | None) -> dict[str, object]:
+    document: dict[str, object] = {
+        "devices": [json.loads(to_json(d)) for d in found.devices],
+        "unusable": [{"serial": m.device_id, "why": m.why} for m in found.missing],
+    }
+    if probed is not None:
+        document["precision"] = [json.loads(to_json(p)) | {"sentence": sentence(p)} for p in probed.precision]
+        document["failed_probes"] = [json.loads(to_json(f)) for f in probed.failed]
+    return document
 
 
 def _print(found: Fleet) -> None:
@@ -57,6 +79,21 @@ def _print(found: Fleet) -> None:
     result.print(table, markup=False)
     for lost in found.missing:
         say(f"{visible(lost.device_id)}: cannot be used: {visible(lost.why)}")
+
+
+def _print_precision(found: Fleet, probed: Probed) -> None:
+    """A paragraph for each device and API; the two share nothing but the hardware."""
+    for device in found.devices:
+        for profile in device.profiles:
+            key = (device.device_id, profile.api)
+            lines = [sentence(p) for p in probed.precision if (p.device_id, p.api) == key]
+            lines += probed.lacking.get(key, [])
+            lines += [
+                f"{f.label}: {f.verdict}: {f.reason}" for f in probed.failed if (f.device_id, f.api) == key
+            ]
+            result.print(f"\n{visible(device.device_id)} {profile.api}", markup=False, soft_wrap=True)
+            for line in lines:
+                result.print(f"  {visible(line)}", markup=False, soft_wrap=True, highlight=False)
 
 
 def _remarks(device: DeviceRecord) -> str:
