@@ -41,7 +41,7 @@ _MODEL_PROPERTIES: tuple[tuple[str, Confidence], ...] = (
 )
 """Strongest evidence first. ``ro.soc.*`` exist since Android 12."""
 VIRTUAL_PROPERTY = "ro.tilefarm.virtual"
-_LAVAPIPE_ID, _SWIFTSHADER_ID = "13", "14"
+_LAVAPIPE_ID, _SWIFTSHADER_ID = "13", "10"
 """VkDriverId."""
 
 

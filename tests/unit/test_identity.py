@@ -124,6 +124,7 @@ def vulkan(renderer: str, driver_id: str = "") -> Profile:
         (vulkan("llvmpipe (LLVM 15.0.6, 256 bits)"), "lavapipe"),
         (vulkan("renamed by a patch", "13"), "lavapipe"),
         (vulkan("SwiftShader Device (Subzero)"), "SwiftShader"),
+        (vulkan("renamed, too", "10"), "SwiftShader"),
         (gles("NVIDIA H200/PCIe/SSE2"), "NVIDIA-H200"),
         (vulkan("NVIDIA H200", "4"), "NVIDIA-H200"),
         (gles("Mesa Intel(R) UHD Graphics 620 (KBL GT2)"), "Intel-UHD-Graphics-620"),

@@ -31,7 +31,7 @@ def h200(number: int = 1) -> Profile:
 
 
 H200_GLES = gles("NVIDIA H200/PCIe/SSE2")
-SWIFTSHADER = vulkan("SwiftShader Device (Subzero)", "14-0000c0de")
+SWIFTSHADER = vulkan("SwiftShader Device (Subzero)", "10-5377")
 
 
 def gpu(*profiles: Profile) -> LocalGpu:
