@@ -11,7 +11,7 @@ import numpy as np
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Array, Axis, Buffer, Cost, Kernel, Pass, Reference, Tolerance
-from orchestrator.ops.probes_precision import Op, evaluate, exact_rows, packed, rows
+from orchestrator.ops.probes_precision import Op, exact_rows, owed, packed, rows
 
 FEATURES = {"fp16": "float16", "storage16": "storage16", "pack_half": "pack_half"}
 VULKAN_ONLY = ("precise", "fp16", "storage16")
@@ -78,7 +78,7 @@ class PrecisionProbe(Kernel):
         return {"rows": packed(rows(asked_of(case)))}
 
     def reference(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Reference]:
-        return {"exact": np.array([evaluate(row) for row in exact_rows(asked_of(case))], np.float64)}
+        return {"exact": np.array([owed(row) for row in exact_rows(asked_of(case))], np.float64)}
 
     def tolerance(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Tolerance]:
         """All results are representable: exact. mediump owes 2⁻¹⁰ relative (ESSL 3.10, 4.5.1), once for each

@@ -104,6 +104,13 @@ def evaluate(row: Row) -> float:
                 return float(a * b + c)
 
 
+def owed(row: Row) -> float:
+    """The result that a checked row must have: a product that is not contracted is rounded to fp32 first."""
+    if row.op is Op.MULADD:
+        return float(np.float32(row.a * row.b)) + row.c
+    return evaluate(row)
+
+
 def packed(table: Iterable[Row]) -> NDArray[np.uint32]:
     """Rows as the shader reads them: a, b, c as fp32, op, then a, b, c as fp16 and a 0; 24 bytes each."""
     operands = np.array([(r.a, r.b, r.c) for r in table], np.float64)

@@ -15,7 +15,7 @@ from orchestrator.domain.precision import Precision
 from orchestrator.domain.results import CaseInfo
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.ops.probes_precision import HALVES, Op, Row, evaluate, rows
+from orchestrator.ops.probes_precision import HALVES, Op, Row, evaluate, exact_rows, owed, rows
 from tests.results_fixture import timing, trial
 
 ASKED = ("highp", "mediump", "precise", "fp16", "storage16", "pack_half")
@@ -289,9 +289,14 @@ def test_precisions_of_a_run() -> None:
 def test_rows_fit_their_precision(asked: str) -> None:
     """Every row that the device checks is exact in what is asked for, or the check would be unfair."""
     unit = FP16 if asked in HALVES else FP32
-    for row in rows(asked):
-        if row.group == "exact":
-            assert _computed(row, unit, fused=False) == evaluate(row), row.text
+    for row in exact_rows(asked):
+        assert _computed(row, unit, fused=False) == owed(row), row.text
+
+
+def test_precise_owes_a_rounded_product() -> None:
+    row = exact_rows("precise")[-1]
+    assert owed(row) == 0.0
+    assert _computed(row, FP32, fused=True) == 2.0**-24
 
 
 def _fma(precision: str, hint: str) -> Case:
