@@ -31,29 +31,74 @@ static int be_child(int fd, pid_t parent, child_main *run, size_t first, void *a
     return run(fd, first, arg);
 }
 
-bool child_start(struct child *child, child_main *run, size_t first, void *arg) {
-    int ends[2];
-    pid_t parent = getpid();
-    if (pipe(ends) != 0) {
+/* Both ends stay out of programs that a driver starts; ours does not block. */
+static bool open_pipe(int ends[2]) {
+    if (pipe2(ends, O_CLOEXEC) != 0) {
         return false;
     }
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
+static void close_end(int *end) {
+    if (*end >= 0) {
+        (void)close(*end);
+        *end = -1;
+    }
+}
+
+static void close_ends(int ends[2]) {
+    close_end(&ends[0]);
+    close_end(&ends[1]);
+}
+
+static bool start(struct child *child, int records[2], int words[2], child_main *run, size_t first,
+                  void *arg) {
+    pid_t parent = getpid();
     (void)fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        (void)close(ends[0]);
-        _exit(be_child(ends[1], parent, run, first, arg));
+        close_end(&records[0]);
+        bool deaf = words[1] >= 0 && dup2(words[1], STDERR_FILENO) < 0;
+        close_ends(words);
+        _exit(deaf ? CHILD_BROKEN : be_child(records[1], parent, run, first, arg));
     }
+    child->pid = pid < 0 ? 0 : pid;
+    return pid > 0;
+}
+
+static bool start_with(struct child *child, int records[2], int words[2], child_main *run,
+                       size_t first, void *arg) {
+    bool good = start(child, records, words, run, first, arg);
     int error = errno;
-    (void)close(ends[1]);
-    if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0 ||
-        fcntl(ends[0], F_SETFD, FD_CLOEXEC) != 0) {
-        (void)close(ends[0]);
-        errno = error;
+    close_end(&records[1]);
+    close_end(&words[1]);
+    if (!good) {
+        close_ends(records);
+        close_ends(words);
+    }
+    child->fd = records[0];
+    child->heard = words[0];
+    errno = error;
+    return good;
+}
+
+bool child_start(struct child *child, child_main *run, size_t first, void *arg) {
+    int records[2] = {-1, -1}, words[2] = {-1, -1};
+    if (!open_pipe(records)) {
+        close_ends(records);
         return false;
     }
-    child->pid = pid;
-    child->fd = ends[0];
-    return true;
+    return start_with(child, records, words, run, first, arg);
+}
+
+bool child_start_heard(struct child *child, child_main *run, size_t first, void *arg) {
+    int records[2] = {-1, -1}, words[2] = {-1, -1};
+    if (!open_pipe(records) || !open_pipe(words)) {
+        close_ends(records);
+        close_ends(words);
+        return false;
+    }
+    return start_with(child, records, words, run, first, arg);
 }
 
 bool child_reap(struct child *child, int patience_ms, int *status) {
@@ -83,8 +128,6 @@ void child_kill(struct child *child) {
 }
 
 void child_close(struct child *child) {
-    if (child->fd >= 0) {
-        (void)close(child->fd);
-        child->fd = -1;
-    }
+    close_end(&child->fd);
+    close_end(&child->heard);
 }

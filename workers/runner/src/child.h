@@ -19,11 +19,14 @@ typedef int child_main(int fd, size_t first, void *arg);
 struct child {
     pid_t pid; /* 0: none */
     int fd;    /* reading end, non-blocking */
+    int heard; /* the same of its stderr; -1 where that is ours */
 };
 
 /* The child's stdout becomes stderr (drivers print), it dies with its parent, and nothing of the
  * parent's buffers is written twice. False with errno. */
 bool child_start(struct child *child, child_main *run, size_t first, void *arg);
+/* The same, and its stderr is a pipe to us: whoever starts it must read child->heard. */
+bool child_start_heard(struct child *child, child_main *run, size_t first, void *arg);
 
 /* Waits up to patience_ms for the end of a child; true if its wait status is known. */
 bool child_reap(struct child *child, int patience_ms, int *status);
@@ -31,6 +34,6 @@ bool child_reap(struct child *child, int patience_ms, int *status);
 /* SIGKILL, then reap. A process that is stuck in the kernel is left behind after some seconds. */
 void child_kill(struct child *child);
 
-void child_close(struct child *child); /* the pipe */
+void child_close(struct child *child); /* the pipes */
 
 #endif

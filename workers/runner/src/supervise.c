@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "chatter.h"
 #include "clock.h"
 #include "lines.h"
 #include "verdicts.h"
@@ -48,6 +49,8 @@ struct watch {
     const struct work *work;
     struct child child;
     struct lines lines;
+    struct chatter chatter;
+    bool deaf; /* nobody writes to its stderr any more */
     enum phase phase;
     size_t first, next; /* the child's first case; the case to come, or the open one */
     int64_t deadline_ms;
@@ -103,6 +106,7 @@ static bool settle_death(struct watch *w, int status) {
                           : exited ? "exit_code"
                                    : "signal",
             .number = number,
+            .log = &w->chatter,
         };
         return settle(w, &verdict);
     }
@@ -126,6 +130,7 @@ static bool settle_hang(struct watch *w) {
             .stage = atomic_load(&w->work->board->stage),
             .number_key = "deadline_ms",
             .number = current(w)->deadline_ms,
+            .log = &w->chatter,
         };
         return settle(w, &verdict);
     }
@@ -183,12 +188,15 @@ static enum lines_state pump(struct watch *w) {
     return state;
 }
 
-static void wait_for_child(const struct watch *w) {
+static void wait_for_child(struct watch *w) {
     int64_t now = clock_ms();
     int64_t beat = w->out->written_ms + w->job->heartbeat_ms;
     int64_t until = beat < w->deadline_ms ? beat : w->deadline_ms;
-    struct pollfd pipe = {.fd = w->child.fd, .events = POLLIN};
-    (void)poll(&pipe, 1, until <= now ? 0 : (int)(until - now));
+    struct pollfd pipes[] = {{.fd = w->child.fd, .events = POLLIN},
+                             {.fd = w->child.heard, .events = POLLIN}};
+    (void)poll(pipes, w->deaf ? 1 : 2, until <= now ? 0 : (int)(until - now));
+    chatter_read(&w->chatter, w->child.heard);
+    w->deaf = (pipes[1].revents & POLLHUP) != 0; /* or poll would return at once for ever */
 }
 
 enum fate { FATE_EOF, FATE_HUNG, FATE_GARBAGE, FATE_STOPPED };
@@ -227,6 +235,7 @@ static bool settle_fate(struct watch *w, enum fate fate, bool reaped, int status
         fate = reaped ? FATE_EOF : FATE_HUNG; /* it closed the pipe and lives on */
     }
     child_kill(&w->child);
+    chatter_read(&w->chatter, w->child.heard);
     switch (fate) {
     case FATE_EOF:
         return settle_death(w, status);
@@ -241,8 +250,10 @@ static bool settle_fate(struct watch *w, enum fate fate, bool reaped, int status
 
 static bool run_child(struct watch *w) {
     w->first = w->next;
+    w->chatter.size = 0;
+    w->deaf = false;
     enter(w, PHASE_BEFORE);
-    if (!child_start(&w->child, w->work->run, w->next, w->work->arg)) {
+    if (!child_start_heard(&w->child, w->work->run, w->next, w->work->arg)) {
         return settle_context(w, strerror(errno));
     }
     int status = 0;
@@ -255,7 +266,7 @@ static bool run_child(struct watch *w) {
 }
 
 bool supervise(const struct job *job, struct stream *out, const struct work *work) {
-    struct watch w = {.job = job, .out = out, .work = work, .child = {.fd = -1}};
+    struct watch w = {.job = job, .out = out, .work = work, .child = {.fd = -1, .heard = -1}};
     bool go_on = true;
     while (go_on && w.next < job->case_count) {
         if (w.dead_contexts >= DEAD_CONTEXTS_MAX) {

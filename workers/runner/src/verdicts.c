@@ -25,6 +25,10 @@ bool verdict_write(struct stream *out, const struct job_case *c, size_t index, b
         json_key(&j, verdict->number_key);
         json_i64(&j, verdict->number);
     }
+    if (verdict->log != NULL && verdict->log->size > 0) {
+        json_key(&j, "log");
+        json_bytes(&j, verdict->log->tail, verdict->log->size);
+    }
     json_close(&j, '}');
     out->ends++;
     return stream_json(out, &j);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chatter.h"
 #include "job.h"
 #include "stream.h"
 
@@ -15,6 +16,7 @@ struct verdict {
     const char *reason;     /* or NULL */
     const char *number_key; /* "signal", "exit_code", "deadline_ms" or NULL */
     int64_t number;
+    const struct chatter *log; /* or NULL */
 };
 
 /* Writes the end record, after a start record if the child had not written one. */

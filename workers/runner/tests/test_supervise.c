@@ -62,6 +62,9 @@ static int misbehave(int fd, size_t first, void *arg) {
         say_start(fd, i);
         atomic_store(&board->stage, STAGE_DISPATCH);
         if (strcmp(id, "abort") == 0) {
+            for (int line = 0; line < 300; line++) {
+                (void)fprintf(stderr, "assertion %d failed: gpu != NULL\n", line);
+            }
             (void)signal(SIGABRT, SIG_DFL);
             abort();
         } else if (strcmp(id, "exit") == 0) {
@@ -107,7 +110,7 @@ static void every_child_gets_its_record(void) {
         const char *id, *record;
     } cases[] = {
         {"fine-1", "\"status\":\"ok\""},
-        {"abort", "\"status\":\"crashed\",\"stage\":\"dispatch\",\"signal\":6}"},
+        {"abort", "\"status\":\"crashed\",\"stage\":\"dispatch\",\"signal\":6,\"log\":\""},
         {"exit", "\"status\":\"crashed\",\"stage\":\"dispatch\",\"exit_code\":0}"},
         {"memory", "\"status\":\"error\",\"stage\":\"dispatch\",\"reason\":"},
         {"hang", "\"status\":\"hung\",\"stage\":\"dispatch\",\"deadline_ms\":1000}"},
@@ -135,6 +138,10 @@ static void every_child_gets_its_record(void) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         CHECK_HAS(end_of(text, cases[i].id), cases[i].record);
     }
+    CHECK_HAS(end_of(text, "abort"),
+              "assertion 299 failed: gpu != NULL\\u000a\"}"); /* the last of it */
+    CHECK_LACKS(end_of(text, "abort"), "assertion 1 failed");
+    CHECK_LACKS(end_of(text, "exit"), "log"); /* another process */
     CHECK_HAS(text, "{\"type\":\"beat\",\"uptime_ms\":");
     CHECK_LACKS(text, "{\"type\":\"beat\"}"); /* the flood's */
 }
