@@ -168,9 +168,10 @@ def _run(glslang: Glslang, glsl: str, where: str) -> bytes:
             raise KernelFolderError(
                 f"{where}: {_explained(done.stdout + done.stderr, glsl, done.returncode)}"
             )
-        module = output.read_bytes()
+        module = output.read_bytes() if output.is_file() else b""
     if not module.startswith(MAGIC):
-        raise KernelFolderError(f"{where}: glslang wrote {len(module)} bytes that are no SPIR-V")
+        wrote = f"{len(module)} bytes that are no SPIR-V" if module else "nothing"
+        raise KernelFolderError(f"{where}: glslang wrote {wrote}")
     return module
 
 

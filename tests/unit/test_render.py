@@ -76,6 +76,66 @@ def test_code_hash_follows_code_and_contract_and_nothing_else(tmp_path: Path) ->
     assert len(others | {base}) == 6
 
 
+def test_gles_code_without_constants_keeps_the_hash_that_it_had_before_vulkan(tmp_path: Path) -> None:
+    """As computed by the version that knew GLES only: a history must not end because Vulkan came."""
+    assert _hash(_load(tmp_path)) == "31951639a309068b"
+
+
+CONSTANT = "#version 310 es\n{{ constants }}\n// {{ api }}\nvoid main() {}\n"
+
+
+def _constant(folder: Path, passed: str) -> LoadedKernel:
+    """The small kernel on both APIs, with further arguments to its pass."""
+    loaded = _load(folder, CONSTANT)
+    text = (loaded.folder / "kernel.py").read_text().replace('("gles",)', '("gles", "vulkan")')
+    text = text.replace('{"extra": 7}', f'{{"extra": 7}}, {passed}').replace("Pass,", "Pass, Subgroups,")
+    (loaded.folder / "kernel.py").write_text(text, encoding="utf-8")
+    return load_kernel(loaded.folder)
+
+
+def test_constants_are_literals_on_gles_and_specialised_on_vulkan(tmp_path: Path) -> None:
+    loaded = _constant(tmp_path, 'constants={"SEQ": 512, "ROWS": 0}')
+    (gles,) = render_case(loaded, make_case(loaded.kernel, {})).passes
+    assert gles.glsl == (
+        "#version 310 es\nconst int SEQ = 512;\nconst int ROWS = 0;\n// gles\nvoid main() {}\n"
+    )
+    assert gles.constants == ()
+    rendered = render_case(loaded, make_case(loaded.kernel, {}, axes={"api": "vulkan"}))
+    assert rendered.api == "vulkan"
+    assert rendered.passes[0].constants == (512, 0)
+    assert rendered.passes[0].glsl == (
+        "#version 310 es\nlayout(constant_id = 0) const int SEQ = 1;\n"
+        "layout(constant_id = 1) const int ROWS = 1;\n// vulkan\nvoid main() {}\n"
+    )
+
+
+def test_the_code_hash_follows_constants_subgroups_and_api(tmp_path: Path) -> None:
+    """On Vulkan the text is the same for every value: the values are in the hash all the same."""
+    passed = (
+        "constants={}",
+        'constants={"N": 3}',
+        'constants={"N": 4}',
+        "subgroups=Subgroups(16, 1)",
+        "subgroups=Subgroups(8, 2)",
+    )
+    found = {
+        _hash(_constant(tmp_path / f"{number}-{api}", words), api=api)
+        for number, words in enumerate(passed)
+        for api in ("gles", "vulkan")
+    }
+    assert len(found) == 2 * len(passed)
+    two = _constant(tmp_path / "order", 'constants={"A": 3, "B": 4}')
+    turned = _constant(tmp_path / "turned", 'constants={"B": 3, "A": 4}')
+    assert _hash(two, api="vulkan") != _hash(turned, api="vulkan")
+
+
+@pytest.mark.parametrize("constant", ['"N": -1', '"N": 2**31', '"1N": 3', '"N;": 3', '"": 3'])
+def test_a_constant_that_is_no_glsl_int_is_refused(tmp_path: Path, constant: str) -> None:
+    loaded = _constant(tmp_path, f"constants={{{constant}}}")
+    with pytest.raises(KernelFolderError, match=r"small\.comp\.j2: constant .* give a GLSL name"):
+        render_case(loaded, make_case(loaded.kernel, {}))
+
+
 @pytest.mark.parametrize(
     ("template", "message"),
     [
