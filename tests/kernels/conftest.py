@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.drivers import DRIVERS, VULKAN_DRIVERS
 from tests.kernels.harness import Bench, all_kernels
 
 NAMES = ("attention_naive", "attention_flash")
@@ -23,4 +24,17 @@ def loaded(request: pytest.FixtureRequest, kernels: dict[str, LoadedKernel]) -> 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
+    """On llvmpipe."""
     return Bench(tmp_path)
+
+
+@pytest.fixture(params=VULKAN_DRIVERS)
+def vulkan_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    """Each Vulkan driver in turn."""
+    return Bench(tmp_path, request.param)
+
+
+@pytest.fixture(params=DRIVERS)
+def any_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    """Each driver in turn."""
+    return Bench(tmp_path, request.param)

@@ -1,12 +1,11 @@
-"""Runs cases of real kernels on the machine's GPU driver through the real runner, without the farm.
+"""Runs cases of real kernels on this machine's software drivers through the real runner, without the farm.
 
 ``Bench.run`` writes a job folder for a list of cases, runs the runner's binary on it and gives the parsed
 end record of each, with the kept output tensors.
 """
 
-import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,29 +17,20 @@ from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
 from orchestrator.domain.kernel import Array, Kernel, Reference, Tolerance
 from orchestrator.domain.trial import Numerics
+from orchestrator.execution.spirv import compile_spirv
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
 from orchestrator.planning.render import RenderedCase, render_case
+from tests.kernels.drivers import ROOT, Driver, driver, runner_path
 from workers.job_folder import job_text
 from workers.judge import judge
 from workers.result_stream import CaseRecord, EndRecord, ResultStream
 
-ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels"
-RUNNER_VARIABLE = "TILEFARM_TEST_RUNNER"
 
 NONFINITE = np.array([0x7FF8746172666D21], "<u8").view("<f8")[0]
 """What the runner's reference holds where the output must not be finite (workers/runner/src/compare.h)."""
 
 _FINISH_S = 280.0
-
-
-def runner_path() -> Path:
-    """The runner that the Makefile builds, or the one that TILEFARM_TEST_RUNNER names."""
-    named = os.environ.get(RUNNER_VARIABLE)
-    path = Path(named) if named else ROOT / "workers" / "runner" / "build" / "linux" / "tilefarm-runner"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no runner. Build it with `make runner` or set {RUNNER_VARIABLE}.")
-    return path
 
 
 def all_kernels() -> dict[str, LoadedKernel]:
@@ -107,6 +97,8 @@ class Bench:
     """Job folders under ``folder``; inputs and references are made once per data key."""
 
     folder: Path
+    name: str = "llvmpipe"
+    """Of the driver."""
     keep: bool = False
     """Bring every output tensor back."""
     replays: int = 1
@@ -117,6 +109,14 @@ class Bench:
     )
     _rendered: dict[str, RenderedCase] = field(default_factory=dict[str, RenderedCase])
 
+    @property
+    def driver(self) -> Driver:
+        return driver(self.name)
+
+    def possible(self, loaded: LoadedKernel, cases: Iterable[Case]) -> list[tuple[LoadedKernel, Case]]:
+        """Those that exist and that the driver can run."""
+        return [(loaded, case) for case in cases if self.driver.refuses(loaded.kernel, case) is None]
+
     def run(self, cases: Sequence[tuple[LoadedKernel, Case]]) -> list[Outcome]:
         """One runner process for all cases, in order."""
         self._runs += 1
@@ -125,9 +125,16 @@ class Bench:
         job.mkdir(parents=True)
         blobs.mkdir(exist_ok=True)
         jobs = [self._job(blobs, loaded, case, f"c{n}") for n, (loaded, case) in enumerate(cases)]
-        (job / "job.txt").write_text(job_text(f"test-{self._runs}", jobs, str(blobs)), encoding="ascii")
+        needed = {f for loaded, case in cases for f in loaded.kernel.features(case)}
+        enable = sorted(needed) if self.driver.api == "vulkan" else ()
+        text = job_text(f"test-{self._runs}", jobs, str(blobs), enable=enable)
+        (job / "job.txt").write_text(text, encoding="ascii")
         done = subprocess.run(
-            [str(runner_path()), "run", str(job)], capture_output=True, timeout=_FINISH_S, check=False
+            [str(runner_path()), "run", str(job)],
+            capture_output=True,
+            timeout=_FINISH_S,
+            check=False,
+            env=self.driver.environment,
         )
         stream = ResultStream("runner")
         for line in done.stdout.splitlines(keepends=True):
@@ -140,7 +147,7 @@ class Bench:
 
     def _job(self, blobs: Path, loaded: LoadedKernel, case: Case, case_id: str) -> CaseJob:
         kernel = loaded.kernel
-        if (why := kernel.invalid(case)) is not None:
+        if (why := self.driver.refuses(kernel, case)) is not None:
             raise ValueError(f"{case.label}: {why}")
         inputs, reference = self._data_of(kernel, case)
         tolerance = kernel.tolerance(case, inputs)["o"]
@@ -150,7 +157,7 @@ class Bench:
             case_id=case_id,
             attempt=1,
             label=case.label,
-            api="gles",
+            api=rendered.api,
             code_hash=rendered.code_hash,
             buffers=[
                 BufferJob(
@@ -163,7 +170,13 @@ class Bench:
                 for b in kernel.buffers(case)
             ],
             passes=[
-                PassJob(_put(blobs, p.glsl.encode("ascii")), p.grid, p.shared_bytes, p.buffers)
+                PassJob(
+                    _put(blobs, _shader(rendered, p.glsl, case.label)),
+                    p.grid,
+                    p.shared_bytes,
+                    p.buffers,
+                    p.constants,
+                )
                 for p in rendered.passes
             ],
             checks=[
@@ -201,6 +214,10 @@ class Bench:
             tensor = stored.astype(np.float64).reshape(reference.shape)
         tolerance = loaded.kernel.tolerance(case, inputs)["o"]
         return Outcome(case, record.end, verdict.value, reason, tolerance, reference, record.driver, tensor)
+
+
+def _shader(rendered: RenderedCase, glsl: str, where: str) -> bytes:
+    return compile_spirv(glsl, where=where) if rendered.api == "vulkan" else glsl.encode("ascii")
 
 
 def _put(blobs: Path, data: bytes) -> str:

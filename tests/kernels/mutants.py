@@ -41,8 +41,8 @@ class Mutant:
     unwritten: bool = False
     """Some elements keep the prefilled pattern."""
     race: bool = False
-    """Which of the rows in ``breaks`` do break depends on the driver's order: llvmpipe runs groups of 4 or 8
-    invocations one after another from barrier to barrier."""
+    """Which of the rows in ``breaks`` do break depends on the order: software drivers run groups of 4
+    or 8 invocations one after another from barrier to barrier."""
 
     @property
     def kernel(self) -> str:
@@ -63,7 +63,8 @@ class Mutant:
 
 FIRST_BARRIER = "        barrier(); // nobody reads the previous tile any more\n"
 LOADED_BARRIER = "        }\n        memoryBarrierShared();\n        barrier();\n\n        float s[BC];"
-ACCUMULATE = "o[{{ i }}] += p{{ g }} * widen(v_tile[(uint(c) + {{ g }}u) * UNITS + {{ i }}]);"
+TERM = '{{ attention.as_value("p%d * widen(v_tile[(uint(c) + %du) * UNITS + %s])" % (g, g, i)) }}'
+ACCUMULATE = f"o[{{{{ i }}}}] += {TERM};"
 ROUNDED = """
 vec4 rounded(vec4 x) {
     return vec4(unpackHalf2x16(packHalf2x16(x.xy)), unpackHalf2x16(packHalf2x16(x.zw)));
@@ -78,7 +79,7 @@ FLASH_MUTANTS = (
     Mutant(
         "no_rescale",
         "the accumulator is not rescaled when the running maximum grows",
-        ((FLASH, "o[{{ i }}] *= correction;", ""),),
+        ((FLASH, 'o[{{ i }}] *= {{ "float16_t(correction)" if low_sums else "correction" }};', ""),),
         {"seq": 5, "kv_seq": 128, "head_dim": 8, "heads": 2},
         inputs="n9_rising_logits",
     ),
@@ -137,7 +138,7 @@ FLASH_MUTANTS = (
         "fp16_accumulator",
         "the accumulator of o is rounded to fp16",
         (
-            (FLASH, ACCUMULATE, f"o[{{{{ i }}}}] = rounded({ACCUMULATE.replace(' +=', ' +').rstrip(';')});"),
+            (FLASH, ACCUMULATE, f"o[{{{{ i }}}}] = rounded(o[{{{{ i }}}}] + {TERM});"),
             (FLASH, "// Place of word i of key c in k_tile.", ROUNDED),
         ),
         {"seq": 5, "kv_seq": 2048, "head_dim": 8, "heads": 2},
@@ -146,7 +147,13 @@ FLASH_MUTANTS = (
     Mutant(
         "fp16_denominator",
         "the running sum is rounded to fp16 and sticks at 2048",
-        ((FLASH, "l += p{{ g }};", "l = unpackHalf2x16(packHalf2x16(vec2(l + p{{ g }}, 0.0))).x;"),),
+        (
+            (
+                FLASH,
+                "            l += p{{ g }};",
+                "            l = unpackHalf2x16(packHalf2x16(vec2(l + p{{ g }}, 0.0))).x;",
+            ),
+        ),
         {"seq": 5, "kv_seq": 4096, "head_dim": 8, "heads": 2},
         inputs="n8_alternating",
     ),
@@ -184,8 +191,8 @@ FLASH_MUTANTS = (
         (
             (
                 SHARED,
-                "[row * HEAD_DIM + d] : 0.0",
-                "[row * (UNITS * 4u) + d] : 0.0",
+                "[row * HEAD_DIM + d] :",
+                "[row * (UNITS * 4u) + d] :",
             ),
         ),
         {"seq": 9, "kv_seq": 1, "head_dim": 5, "heads": 2},
@@ -198,8 +205,8 @@ FLASH_MUTANTS = (
         (
             (
                 SHARED,
-                "[row * HEAD_DIM + d + j] = value[j];",
-                "[min(row * (UNITS * 4u) + d + j, 89u)] = value[j];",
+                "[row * HEAD_DIM + d + j] =",
+                "[min(row * (UNITS * 4u) + d + j, 89u)] =",
             ),
         ),
         {"seq": 9, "kv_seq": 1, "head_dim": 5, "heads": 2},
@@ -279,7 +286,7 @@ ROWS_MUTANTS = (
     Mutant(
         "rows_weights_of_the_first",
         "every shared row is weighted as the first of them",
-        ((ROWS, "uint(BR) + first_lane + {{ r }}u];", "uint(BR) + first_lane];"),),
+        ((ROWS, 'first_lane + %du]" % (g, r)', 'first_lane]" % g'),),
         SQUARE,
         axes=TWO_ROWS,
         breaks=lambda _, row: row % 2 == 1,
@@ -287,7 +294,7 @@ ROWS_MUTANTS = (
     Mutant(
         "rows_no_rescale",
         "the accumulator is not rescaled when the running maximum grows",
-        ((ROWS, "o{{ r }}_{{ i }} *= back;", ""),),
+        ((ROWS, 'o{{ r }}_{{ i }} *= {{ "float16_t(back)" if low_sums else "back" }};', ""),),
         {"seq": 5, "kv_seq": 128, "head_dim": 8, "heads": 2},
         inputs="n9_rising_logits",
         axes=TWO_ROWS,
@@ -359,4 +366,56 @@ NAIVE_MUTANTS = (
     ),
 )
 
+FP16: dict[str, AxisValue] = {"api": "vulkan", "precision": "fp16", "halves": "native"}
+
+FP16_MUTANTS = (
+    Mutant(
+        "fp16_accumulator_where_fp32_was_promised",
+        "o is accumulated in fp16: 256 values of 500 overflow",
+        ((FLASH, ACCUMULATE, f"o[{{{{ i }}}}] = WIDE(HALF(o[{{{{ i }}}}] + {TERM}));"),),
+        {"seq": 5, "kv_seq": 256, "head_dim": 8, "heads": 2},
+        inputs="n8_constant_500",
+        axes=FP16,
+    ),
+    Mutant(
+        "fp16_accumulator_of_naive",
+        "o is accumulated in fp16: 4096 values of 32 overflow",
+        (
+            (
+                WEIGHTED,
+                """o += {{ attention.as_value("%s * widen(v_tile[%du * T + x])" % (p % (j ~ "u"), j)) }};""",
+                """o = WIDE(HALF(o + {{ attention.as_value("%s * widen(v_tile[%du * T + x])" """
+                """% (p % (j ~ "u"), j)) }}));""",
+            ),
+        ),
+        {"seq": 5, "kv_seq": 4096, "head_dim": 8, "heads": 2},
+        inputs="n8_constant_32",
+        axes={**FP16, "vector": 4},
+    ),
+    Mutant(
+        "fp16_denominator_where_fp32_was_promised",
+        "the sum of the weights is fp16 and sticks at 2048",
+        ((FLASH, "l += float(p{{ g }});", "l = float(float16_t(l + float(p{{ g }})));"),),
+        {"seq": 5, "kv_seq": 4096, "head_dim": 8, "heads": 2},
+        inputs="n8_alternating",
+        axes=FP16,
+    ),
+    Mutant(
+        "fp16_products_before_the_scale",
+        "q is not scaled before the product: -600 times 800 overflows",
+        (
+            (SHARED, "return HALF(WIDE(widen(word)) * SCALE);", "return widen(word);"),
+            (
+                FLASH,
+                'if low_sums else "total(sums%s)" % g }}',
+                'if low_sums else "total(sums%s) * SCALE" % g }}',
+            ),
+        ),
+        {"seq": 5, "kv_seq": 4, "head_dim": 64, "heads": 2},
+        inputs="n3_logit_minus_60000",
+        axes=FP16,
+    ),
+)
+
 MUTANTS = FLASH_MUTANTS + ROWS_MUTANTS + NAIVE_MUTANTS
+"""In fp32, through both APIs."""

@@ -72,5 +72,36 @@ def variants(kernel: Kernel, number: int) -> list[dict[str, AxisValue]]:
     return found
 
 
+SIXTEEN_BITS = tuple(
+    {"precision": precision, "halves": halves}
+    for precision, halves in product(("fp16_storage", "fp16", "fp16_all"), ("packed", "native"))
+)
+"""Every way of 16 bits on Vulkan; packed storage, the first, is all that SwiftShader has."""
+
+
+def vulkan_variants(kernel: Kernel, number: int) -> list[dict[str, AxisValue]]:
+    """fp32, packed storage and two more of the 16-bit ways; five consecutive numbers give all of them.
+
+    For a kernel that can share rows, also fp32 and one of the 16-bit ways with 2 or 4 rows."""
+    shape = {"vector": (1, 4)[number % 2], "layout": ("row", "column")[number // 2 % 2]}
+    other = {"vector": (4, 1)[number % 2], "layout": shape["layout"]}
+    further = SIXTEEN_BITS[1:]
+    found: list[dict[str, AxisValue]] = [
+        {"precision": "fp32", "hint": ("highp", "precise")[number // 2 % 2], **shape},
+        {**SIXTEEN_BITS[0], **other},
+        {**further[number % 5], **shape},
+        {**further[(number + 2) % 5], **other},
+    ]
+    if shares_rows(kernel):
+        rows = {"rows": (2, 4)[number % 2]}
+        found += [{"precision": "fp32", **rows}, {**SIXTEEN_BITS[number % 6], **rows}]
+    return [{"api": "vulkan", **variant} for variant in found]
+
+
+def sixteen_bits(api: str) -> tuple[dict[str, str], ...]:
+    """Every way of 16 bits through an API."""
+    return SIXTEEN_BITS if api == "vulkan" else ({"precision": "fp16_storage"},)
+
+
 def shares_rows(kernel: Kernel) -> bool:
     return any(axis.name == "rows" for axis in kernel.axes)

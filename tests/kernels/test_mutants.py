@@ -1,5 +1,7 @@
 """Every mutant is a mismatch at an element that it breaks; the true kernels pass the same cases."""
 
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -7,28 +9,54 @@ import pytest
 
 from orchestrator.domain.case import Case
 from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.drivers import DRIVERS, VULKAN_DRIVERS, driver
 from tests.kernels.harness import Bench, Outcome, make_case
-from tests.kernels.mutants import MUTANTS, Mutant
+from tests.kernels.mutants import FP16_MUTANTS, MUTANTS, Mutant
+
+ON_VULKAN = [m for n, m in enumerate(MUTANTS) if m.race or n % 3 == 0]
+"""On lavapipe and SwiftShader: every race, and a third of those that are wrong whatever the driver."""
+CASES = [
+    *[pytest.param("llvmpipe", m, id=f"llvmpipe-{m.name}") for m in MUTANTS],
+    *[pytest.param(name, m, id=f"{name}-{m.name}") for name in VULKAN_DRIVERS for m in ON_VULKAN],
+    *[pytest.param("lavapipe", m, id=f"lavapipe-{m.name}") for m in FP16_MUTANTS],
+]
+OF = {
+    "llvmpipe": [*MUTANTS],
+    "lavapipe": [*ON_VULKAN, *FP16_MUTANTS],
+    "swiftshader": ON_VULKAN,
+}
 
 
-def _case(mutant: Mutant, loaded: LoadedKernel) -> Case:
-    axes = {"tile": "8x8", **mutant.axes}
+def _case(mutant: Mutant, loaded: LoadedKernel, api: str) -> Case:
+    axes = {"tile": "8x8", "api": api, **mutant.axes}
     return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes=axes)
 
 
+Outcomes = Callable[[str], Mapping[str, Outcome]]
+
+
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    """All mutants in one job."""
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """By driver, then by mutant: all mutants of a driver are one job, run when the first is asked for."""
     folder = tmp_path_factory.mktemp("mutants")
-    kernels = {mutant.name: mutant.load(folder) for mutant in MUTANTS}
-    cases = [(kernels[mutant.name], _case(mutant, kernels[mutant.name])) for mutant in MUTANTS]
-    bench = Bench(folder / "bench", repeats=0)
-    return dict(zip(kernels, bench.run(cases), strict=True))
+
+    @cache
+    def load(mutant_name: str) -> LoadedKernel:
+        (mutant,) = [m for m in (*MUTANTS, *FP16_MUTANTS) if m.name == mutant_name]
+        return mutant.load(folder)
+
+    @cache
+    def run(name: str) -> Mapping[str, Outcome]:
+        cases = [(load(m.name), _case(m, load(m.name), driver(name).api)) for m in OF[name]]
+        bench = Bench(folder / f"bench-{name}", name, repeats=0)
+        return {m.name: o for m, o in zip(OF[name], bench.run(cases), strict=True)}
+
+    return run
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_mutant_is_killed_where_it_is_wrong(mutant: Mutant, outcomes: dict[str, Outcome]) -> None:
-    outcome = outcomes[mutant.name]
+@pytest.mark.parametrize(("name", "mutant"), CASES)
+def test_mutant_is_killed_where_it_is_wrong(name: str, mutant: Mutant, outcomes: Outcomes) -> None:
+    outcome = outcomes(name)[mutant.name]
     assert outcome.verdict == "mismatch", (
         f"{mutant.fault}: {outcome.verdict} {outcome.reason} {outcome.end.log}"
     )
@@ -40,10 +68,12 @@ def test_mutant_is_killed_where_it_is_wrong(mutant: Mutant, outcomes: dict[str, 
         assert mutant.breaks(head, row), f"head {head} row {row} is not broken by: {mutant.fault}"
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_mutant_breaks_the_rows_it_should_and_no_others(mutant: Mutant, outcomes: dict[str, Outcome]) -> None:
+@pytest.mark.parametrize(("name", "mutant"), CASES)
+def test_mutant_breaks_the_rows_it_should_and_no_others(
+    name: str, mutant: Mutant, outcomes: Outcomes
+) -> None:
     """Compared on the host, apart from the runner."""
-    outcome = outcomes[mutant.name]
+    outcome = outcomes(name)[mutant.name]
     assert outcome.tensor is not None
     allowed = outcome.tolerance.atol + outcome.tolerance.rtol * np.abs(outcome.reference)
     wrong = ~(np.abs(outcome.tensor - outcome.reference) <= allowed)
@@ -54,11 +84,14 @@ def test_mutant_breaks_the_rows_it_should_and_no_others(mutant: Mutant, outcomes
     assert broken <= expected if mutant.race else broken == expected
 
 
-def test_true_kernels_pass_the_cases_of_the_mutants(tmp_path: Path, kernels: dict[str, LoadedKernel]) -> None:
-    cases = [(kernels[m.kernel], _case(m, kernels[m.kernel])) for m in MUTANTS]
+@pytest.mark.parametrize("name", DRIVERS)
+def test_true_kernels_pass_the_cases_of_the_mutants(
+    name: str, tmp_path: Path, kernels: dict[str, LoadedKernel]
+) -> None:
+    cases = [(kernels[m.kernel], _case(m, kernels[m.kernel], driver(name).api)) for m in OF[name]]
     wrong = [
         f"{mutant.name}: {outcome.verdict} {outcome.reason}"
-        for mutant, outcome in zip(MUTANTS, Bench(tmp_path).run(cases), strict=True)
+        for mutant, outcome in zip(OF[name], Bench(tmp_path, name).run(cases), strict=True)
         if outcome.verdict != "pass"
     ]
     assert not wrong, "\n".join(wrong)
@@ -67,3 +100,4 @@ def test_true_kernels_pass_the_cases_of_the_mutants(tmp_path: Path, kernels: dic
 def test_there_are_enough_mutants_of_both_kernels() -> None:
     assert len({m.name for m in MUTANTS}) == len(MUTANTS) >= 16
     assert {m.kernel for m in MUTANTS} == {"attention_flash", "attention_naive"}
+    assert {m.kernel for m in FP16_MUTANTS} == {"attention_flash", "attention_naive"}

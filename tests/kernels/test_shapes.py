@@ -8,7 +8,7 @@ from orchestrator.domain.case import AxisValue, Case
 from orchestrator.domain.kernel import Kernel
 from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.harness import Bench, make_case
-from tests.kernels.named_inputs import PRECISIONS
+from tests.kernels.named_inputs import PRECISIONS, SIXTEEN_BITS
 
 HEAD_DIMS = (1, 3, 5, 31, 33, 63, 65, 80)
 COMBINATIONS = tuple(product(PRECISIONS, (1, 4)))
@@ -59,6 +59,59 @@ def test_the_sweep_holds_every_size(loaded: LoadedKernel) -> None:
     assert {c.workload["head_dim"] for c in cases} == set(HEAD_DIMS)
     assert {c.workload["seq"] for c in cases} == set(SEQS)
     assert {(c.axes["precision"], c.axes["vector"]) for c in cases} == set(COMBINATIONS)
+
+
+def _swept_on_vulkan(kernel: Kernel, number: int) -> list[Case]:
+    """One of two parts: together every head_dim and seq, each in fp32 or packed storage and in 16 bits."""
+    cases: list[Case] = []
+    for n in range(number, len(SEQS), 2):
+        seq = SEQS[n]
+        workload: dict[str, AxisValue] = {
+            "seq": seq,
+            "kv_seq": SEQS[(n + 4) % len(SEQS)] if n % 3 == 0 else seq,
+            "head_dim": HEAD_DIMS[(n + 3) % len(HEAD_DIMS)],
+            "heads": 2,
+            "kv_heads": 1 + n % 2,
+            "causal": n % 4 == 1,
+        }
+        for way in (({"precision": "fp32"}, SIXTEEN_BITS[0])[n // 2 % 2], SIXTEEN_BITS[1 + n % 5]):
+            axes: dict[str, AxisValue] = {
+                "api": "vulkan",
+                "tile": "16x16",
+                "vector": (1, 4)[n // 2 % 2],
+                "layout": ("row", "column")[n // 4 % 2],
+                **way,
+            }
+            cases.append(make_case(kernel, workload, axes=axes))
+    return cases
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_n6_any_size_on_vulkan(vulkan_bench: Bench, loaded: LoadedKernel, number: int) -> None:
+    possible = vulkan_bench.possible(loaded, _swept_on_vulkan(loaded.kernel, number))
+    assert len(possible) >= len(SEQS) // 2
+    _assert_passes(vulkan_bench, loaded, [case for _, case in possible])
+
+
+def test_the_sweep_on_vulkan_holds_every_size_and_every_way(loaded: LoadedKernel) -> None:
+    cases = [case for number in range(2) for case in _swept_on_vulkan(loaded.kernel, number)]
+    assert {c.workload["head_dim"] for c in cases} == set(HEAD_DIMS)
+    assert {c.workload["seq"] for c in cases} == set(SEQS)
+    ways = {(c.axes["precision"], c.axes["halves"]) for c in cases}
+    assert ways == {("fp32", "packed"), *((w["precision"], w["halves"]) for w in SIXTEEN_BITS)}
+
+
+@pytest.mark.parametrize("hint", ["mediump", "precise"])
+def test_hints_pass_on_vulkan(vulkan_bench: Bench, loaded: LoadedKernel, hint: str) -> None:
+    workload: dict[str, AxisValue] = {"seq": 65, "head_dim": 16, "heads": 2, "causal": True}
+    ways = ({"precision": "fp32"}, *SIXTEEN_BITS)
+    cases = [
+        make_case(loaded.kernel, workload, axes={"api": "vulkan", "tile": "16x16", "hint": hint, **way})
+        for way in ways
+    ]
+    possible = vulkan_bench.possible(loaded, cases)
+    assert len(possible) >= 2
+    _assert_passes(vulkan_bench, loaded, [case for _, case in possible])
 
 
 @pytest.mark.parametrize("rows", [2, 4])

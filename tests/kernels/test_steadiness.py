@@ -8,37 +8,41 @@ from orchestrator.ops.attention_inputs import poisoned_row
 from orchestrator.ops.attention_shape import AttentionShape
 from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.harness import Bench, make_case
-from tests.kernels.named_inputs import named_case
+from tests.kernels.named_inputs import named_case, sixteen_bits
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16_storage"])
 @pytest.mark.parametrize("inputs", ["n15_nan_row", "n15_inf_row"])
 def test_n15_one_poisoned_row_leaves_every_other_bit_alone(
-    bench: Bench, loaded: LoadedKernel, inputs: str, precision: str
+    any_bench: Bench, loaded: LoadedKernel, inputs: str
 ) -> None:
-    bench.keep = True
-    names = ("normal", inputs)
-    clean, poisoned = bench.run(
-        [(loaded, named_case(loaded.kernel, name, precision=precision, tile="16x16")) for name in names]
-    )
-    assert clean.verdict == poisoned.verdict == "pass", poisoned.reason
-    assert clean.tensor is not None
-    assert poisoned.tensor is not None
-    head, row = poisoned_row(AttentionShape.of(poisoned.case))
-    assert not np.isfinite(poisoned.tensor[head, row]).any()
-    poisoned.tensor[head, row] = clean.tensor[head, row]
-    np.testing.assert_array_equal(poisoned.tensor, clean.tensor)
+    any_bench.keep = True
+    api = any_bench.driver.api
+    pairs = [
+        [named_case(loaded.kernel, name, tile="16x16", api=api, **way) for name in ("normal", inputs)]
+        for way in ({"precision": "fp32"}, *sixteen_bits(api))
+    ]
+    outcomes = any_bench.run(any_bench.possible(loaded, [case for pair in pairs for case in pair]))
+    assert len(outcomes) >= 4
+    for clean, poisoned in zip(outcomes[::2], outcomes[1::2], strict=True):
+        assert clean.verdict == poisoned.verdict == "pass", f"{poisoned.case.label}: {poisoned.reason}"
+        assert clean.tensor is not None
+        assert poisoned.tensor is not None
+        head, row = poisoned_row(AttentionShape.of(poisoned.case))
+        assert not np.isfinite(poisoned.tensor[head, row]).any()
+        poisoned.tensor[head, row] = clean.tensor[head, row]
+        np.testing.assert_array_equal(poisoned.tensor, clean.tensor)
 
 
 @pytest.mark.parametrize(("seq", "replays"), [(662, 30), (1500, 100)])
 def test_n14_every_replay_gives_the_same_bits(
-    bench: Bench, loaded: LoadedKernel, seq: int, replays: int
+    any_bench: Bench, loaded: LoadedKernel, seq: int, replays: int
 ) -> None:
-    bench.replays = replays
+    any_bench.replays = replays
     workload: dict[str, AxisValue] = {"seq": seq, "kv_seq": 150, "head_dim": 4, "heads": 1}
-    (outcome,) = bench.run([(loaded, make_case(loaded.kernel, workload, axes={"tile": "16x16"}))])
+    axes: dict[str, AxisValue] = {"tile": "16x16", "api": any_bench.driver.api}
+    (outcome,) = any_bench.run([(loaded, make_case(loaded.kernel, workload, axes=axes))])
     assert outcome.verdict == "pass", outcome.reason
-    assert list(outcome.numerics.hashes.values()) == [replays + bench.repeats]
+    assert list(outcome.numerics.hashes.values()) == [replays + any_bench.repeats]
 
 
 def test_llvmpipe_loop_limit_is_reported_as_a_mismatch(
