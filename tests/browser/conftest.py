@@ -9,9 +9,24 @@ from playwright.sync_api import Browser, sync_playwright
 
 from orchestrator.domain.verdict import Verdict
 from reports.write import write_reports
-from tests.results_fixture import TODAY, case, elements, numerics, passing, results, timing, trial
+from tests.probes_fixture import calculated, copied, copy_case, fma_case, probe_info
+from tests.results_fixture import (
+    TODAY,
+    case,
+    elements,
+    hardware,
+    info,
+    numerics,
+    passing,
+    results,
+    timing,
+    trial,
+)
 from tests.unit.reports.hostile import hostile, hostile_previous
 from tests.unit.reports.sample import sample, sample_previous
+from tests.unit.reports.sample_apis import sample_apis
+
+WIDE = "local-h200"
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -53,20 +68,34 @@ def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One table where every axis of the shipped kernels varies, with the longest values and verdicts."""
     points = [
-        case(precision=p, tile=t, layout=layout, vector=v, rows=r, hint=h)
+        case(api=a, precision=p, tile=t, layout=layout, vector=v, rows=r, halves=halves, hint=h)
+        for a in ("gles", "vulkan")
         for p, t in (("fp32", "16x16"), ("fp16_storage", "128x16"))
-        for layout in ("row", "column") for v in (1, 4) for r in (1, 4) for h in ("highp", "mediump")
+        for layout in ("row", "column") for v in (1, 4) for r in (1, 4)
+        for halves, h in (("packed", "highp"), ("native", "mediump"))
     ]  # fmt: skip
     points += [
-        case("attention_naive", precision=p, tile="16x16", layout="column", vector=4, hint="highp")
+        case("attention_naive", precision=p, tile="16x16", layout="column", vector=4, halves="packed")
         for p in ("fp32", "fp16_storage")
     ]
     trials = [
-        passing(p, "local-1", timing(round(16e6 * 1.3**i), spread=0.3, compile_ns=3_123_000_000))
+        passing(p, WIDE, timing(round(16e6 * 1.1**i), spread=0.3, compile_ns=3_123_000_000))
         for i, p in enumerate(points[1:])
     ]
     wrong = [numerics(elements(points[0]), max_abs=1.13e-4)]
-    trials.append(trial(points[0], "local-1", Verdict.NONDETERMINISTIC, time=timing(), outputs=wrong))
+    trials.append(trial(points[0], WIDE, Verdict.NONDETERMINISTIC, time=timing(), outputs=wrong))
+    probes = [copy_case(2**26, a) for a in ("gles", "vulkan")] + [fma_case(a) for a in ("gles", "vulkan")]
+    trials += [copied(2**26, WIDE, 14.7, a) for a in ("gles", "vulkan")]
+    trials += [calculated(WIDE, 61.2, a) for a in ("gles", "vulkan")]
+    infos = [*(info(p) for p in points), *(probe_info(p) for p in probes)]
     folder = tmp_path_factory.mktemp("wide")
-    write_reports(results(trials=trials, points=points), None, folder, TODAY)
+    write_reports(results(trials=trials, infos=infos, devices=[hardware(WIDE)]), None, folder, TODAY)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def apis_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both APIs, probes, precision, canary."""
+    folder = tmp_path_factory.mktemp("apis")
+    write_reports(sample_apis(), None, folder, TODAY)
     return folder

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +10,19 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text("utf-8")
+TEXT_BOXES = """svg => {
+  const frame = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text:not(.ax)")].map(t => {
+    const b = t.getBoundingClientRect();
+    return [b.left - frame.left, b.top - frame.top, b.right - frame.left, b.bottom - frame.top,
+            frame.width, frame.height];
+  });
+}"""
+STROKES = """svg => ["dram", "cache", "compute"].map(kind => {
+  const style = getComputedStyle(svg.querySelector("path." + kind));
+  return style.strokeDasharray + " " + style.strokeWidth;
+})"""
+API_PAGES = ["soc-NVIDIA-H200.html", "soc-lavapipe.html"]
 PAGES = ["index.html", "soc-llvmpipe.html", "soc-SM8650.html"]
 Scheme = Literal["light", "dark"]
 
@@ -97,9 +111,9 @@ def test_verdict_is_what_one_sees_first(reader: Reader, report: Path, name: str,
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("script", [True, False])
 def test_no_page_is_wider_than_the_window(
-    reader: Reader, report: Path, hostile_report: Path, width: int, script: bool
+    reader: Reader, report: Path, apis_report: Path, hostile_report: Path, width: int, script: bool
 ) -> None:
-    for path in [*_pages(report), *_pages(hostile_report)]:
+    for path in [*_pages(report), *_pages(apis_report), *_pages(hostile_report)]:
         page = reader.open(path, width=width, script=script)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
 
@@ -120,11 +134,13 @@ def test_everything_is_there_without_javascript(reader: Reader, report: Path) ->
     assert page.url.endswith("soc-SM8650.html")
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_themes_differ_and_both_are_readable(reader: Reader, report: Path, name: str) -> None:
+@pytest.mark.parametrize("name", [*PAGES, *API_PAGES])
+def test_themes_differ_and_both_are_readable(
+    reader: Reader, report: Path, apis_report: Path, name: str
+) -> None:
     backgrounds: set[str] = set()
     for scheme in ("light", "dark"):
-        page = reader.open(report / name, scheme=scheme)
+        page = reader.open((apis_report if name in API_PAGES else report) / name, scheme=scheme)
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         found: list[tuple[float, str, str, str]] = page.evaluate(CONTRAST)
@@ -163,21 +179,25 @@ def test_wide_tables_scroll_inside_their_own_frame(reader: Reader, report: Path)
     assert all(tab == 0 for _, tab in frames)
 
 
-def test_variants_of_the_widest_kind_fit_a_laptop(reader: Reader, report: Path, wide_report: Path) -> None:
+def test_variants_of_the_widest_kind_fit_a_laptop(
+    reader: Reader, report: Path, apis_report: Path, wide_report: Path
+) -> None:
     """Nothing scrolls at 1280 px: error and traffic of the main workload are on the screen."""
-    for path in [*_pages(report), *_pages(wide_report)]:
+    for path in [*_pages(report), *_pages(apis_report), *_pages(wide_report)]:
         page = reader.open(path, width=1280)
         too_wide = page.locator(".scroll").evaluate_all(
             """all => all.filter(e => e.scrollWidth > e.clientWidth)
             .map(e => [e.getAttribute("aria-label"), e.scrollWidth, e.clientWidth])"""
         )
         assert too_wide == [], path.name
-    page = reader.open(wide_report / "soc-llvmpipe.html", width=1280)
+    page = reader.open(wide_report / "soc-NVIDIA-H200.html", width=1280)
     table = page.locator("table.variants").first
     assert "nondeterministic" in table.inner_text()
-    assert "fp16_storage 128x16 column vector=4 rows=4 highp" in " ".join(table.inner_text().split())
+    assert "vulkan fp16_storage 128x16 column vector=4 rows=4 native mediump" in " ".join(
+        table.inner_text().split()
+    )
     heads = table.locator("thead th").evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
-    assert len(heads) == 11
+    assert len(heads) == 12
     assert max(heads) <= 1280
 
 
@@ -197,6 +217,27 @@ def test_tables_of_the_index_stack_on_a_narrow_screen(reader: Reader, report: Pa
     )
     assert len(names) == 7
     assert all("attr" in name or len(name.strip('" ')) >= 5 for name in names), names
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_roofline_is_readable_without_colour(reader: Reader, apis_report: Path, scheme: Scheme) -> None:
+    """Lines have names and dashes of their own, names do not overlap and stay inside, marks have a title."""
+    page = reader.open(apis_report / "soc-NVIDIA-H200.html", scheme=scheme)
+    charts = page.locator("svg.roof")
+    assert charts.count() == 2
+    for i in range(2):
+        chart = charts.nth(i)
+        boxes: list[list[float]] = chart.evaluate(TEXT_BOXES)
+        assert len(boxes) >= 3
+        for left, top, right, bottom, width, height in boxes:
+            assert 0 <= left < right <= width
+            assert 0 <= top < bottom <= height
+        margin = sorted(b for b in boxes if b[0] > 500)
+        tops = sorted(b[1] for b in margin)
+        assert all(b - a >= 12 for a, b in pairwise(tops))
+        dashes = chart.evaluate(STROKES)
+        assert len(set(dashes)) == 3
+        assert chart.locator("g title").count() == chart.locator("path.mark").count() > 0
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -248,10 +289,11 @@ def test_print_shows_what_is_folded(reader: Reader, report: Path) -> None:
     assert not page.locator("nav.jump").is_visible()
 
 
-def test_pictures_for_people(reader: Reader, report: Path, tmp_path: Path) -> None:
-    for name in PAGES:
+def test_pictures_for_people(reader: Reader, report: Path, apis_report: Path, tmp_path: Path) -> None:
+    for name in [*PAGES, *API_PAGES]:
+        folder = apis_report if name in API_PAGES else report
         for scheme in ("light", "dark"):
             for width in (1280, 390):
                 path = tmp_path / f"{name.removesuffix('.html')}-{scheme}-{width}.png"
-                reader.open(report / name, width=width, scheme=scheme).screenshot(path=path, full_page=True)
+                reader.open(folder / name, width=width, scheme=scheme).screenshot(path=path, full_page=True)
                 assert path.stat().st_size > 50_000

@@ -7,6 +7,7 @@ from orchestrator.domain.device import DeviceRecord, Soc
 from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.results import Excluded, Missing, Pruned, RunResults
 from orchestrator.domain.verdict import Verdict
+from tests.probes_fixture import precision
 from tests.results_fixture import (
     PREVIOUS_RUN_ID,
     case,
@@ -46,7 +47,9 @@ def hostile_device() -> DeviceRecord:
     )
     profile = replace(
         made.profiles[0], vendor=NASTY, renderer=NASTY, version=NASTY, glsl=NASTY, library=NASTY,
-        extensions=[NASTY], features={NASTY: True}, limits={NASTY: 1},
+        extensions=[NASTY], features={NASTY: True}, limits={NASTY: 1}, adapter=NASTY, device_type=NASTY,
+        driver={NASTY: NASTY}, advertised={NASTY: True, FORMULA: True}, unproven={NASTY: NASTY},
+        float_controls={NASTY: True}, matrices=[NASTY],
     )  # fmt: skip
     return replace(
         made, soc=Soc(NASTY, NASTY, NASTY, NASTY, "guess"), profiles=[profile], host=NASTY, resource=NASTY
@@ -86,7 +89,7 @@ def hostile() -> RunResults:
     )
     run = replace(
         run_info(), run_id=NASTY, suite=NASTY, host=NASTY, command=NASTY, commit=NASTY, tilefarm=NASTY,
-        matrix=NASTY, kernels=[NASTY], selection=NASTY, overrides=[NASTY], wanted=[NASTY],
+        compiler=NASTY, matrix=NASTY, kernels=[NASTY], selection=NASTY, overrides=[NASTY], wanted=[NASTY],
     )  # fmt: skip
     made = results(
         trials=trials,
@@ -98,6 +101,7 @@ def hostile() -> RunResults:
     return replace(
         made,
         pruned=[Pruned("adb-0", points[0].case_id, Verdict.UNSUPPORTED, [NASTY])],
+        precision=[replace(precision("adb-0", "mediump", NASTY), remarks=[NASTY])],
         excluded=[Excluded(NASTY, 1, NASTY, NASTY, NASTY)],
         missing=[Missing(NASTY, NASTY, NASTY), Missing("adb-0", points[0].case_id, NASTY)],
     )

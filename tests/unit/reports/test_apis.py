@@ -116,6 +116,10 @@ def test_without_probes_one_sentence_says_so() -> None:
     assert "gave no ceiling of gles in this run, so its variants are placed under none" in text
     assert "of ceiling" not in text
     assert "No canary vouched for this device's results" in text
+    left_out = replace(sample(), run=replace(sample().run, probes=False))
+    model = build_report(left_out, None, TODAY)
+    assert "Probes were not run (--no-probes)" in _text(render_soc(model, model.socs[0]))
+    assert "left out (--no-probes): no roofline" in _text(render_index(model))
 
 
 def test_g1_13_precision_is_a_table_and_a_demotion_a_finding_at_the_top() -> None:

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.analysis.canaries import CANARY_REASON
 from orchestrator.analysis.compare import MOVED_FLOOR
 from orchestrator.analysis.hints import NOISE_FLOOR
 from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.stats import NOISY_SPREAD
 from reports.findings import INLINE_LOG, MAX_DETAILED
 from reports.numbers import HEAT_STEPS
+from reports.roofline import MAX_MARKS, SAME_RATE
 from reports.text import MAX_TEXT
 
 TEXT = " ".join((Path(__file__).parents[3] / "docs" / "report.md").read_text("utf-8").split())
@@ -21,6 +23,9 @@ TEXT = " ".join((Path(__file__).parents[3] / "docs" / "report.md").read_text("ut
         f"Above {NOISY_SPREAD:.0%} it is marked *noisy*".replace("%", " %"),
         f"a ratio beyond both spreads and {MOVED_FLOOR:.0%}".replace("%", " %"),
         f"(at least {NOISE_FLOOR:.0%})".replace("%", " %"),
+        f"within {SAME_RATE:.0%} share a line".replace("%", " %"),
+        f"at most {MAX_MARKS};",
+        f"starts with `{CANARY_REASON.strip()}`",
         "(≤ " + ", ".join(str(s) for s in HEAT_STEPS) + ", above)",
         f"one text is cut after {MAX_TEXT:,} characters",
         f"shown up to {INLINE_LOG:,} characters",
