@@ -31,6 +31,8 @@ const char *fake_option(const char *text, const char *start);
 bool fake_says(const char *text, const char *start);
 /* crash=WHERE and hang=WHERE. */
 void fake_misfortune(const char *text, const char *where);
+/* Sleeps for as many ms as stand after that word. */
+void fake_nap(const char *text, const char *word);
 /* True, with the failure, once the device is lost. */
 bool fake_is_lost(struct failure *failure);
 

@@ -20,7 +20,7 @@
  *     nan=I                          element I becomes NaN
  *     gpu=good|zero|stuck|wrap       a GPU timer that says the truth, 0 ns, 1 ns, or now and then
  *                                    4 s too much
- *     slow=MS                        a dispatch takes that long
+ *     slow=MS · slow_compile=MS      a dispatch, or compiling, takes that long
  *
  * FAKE_OPEN=fail|crash|hang makes opening fail, FAKE_BUFFERS=N lets the Nth buffer fail. */
 #include <signal.h>
@@ -189,6 +189,7 @@ static struct program *fake_compile(struct device *d, const struct shader *shade
     p->binding_count = shader->binding_count;
     p->subgroup = shader->subgroup;
     fake_misfortune(p->text, "compile");
+    fake_nap(p->text, "slow_compile=");
     if (!refuse(p->text, log, failure)) {
         free(p);
         return NULL;

@@ -109,15 +109,19 @@ static void run(const struct fake_program *p, const struct dispatch *pass) {
     }
 }
 
-bool fake_dispatch(const struct dispatch *pass, struct failure *failure) {
-    const struct fake_program *p = (const struct fake_program *)pass->program;
-    const char *slow = fake_option(p->text, "slow=");
-    fake.dispatches++;
-    fake_misfortune(p->text, "dispatch");
-    if (slow != NULL) {
-        const struct timespec nap = {.tv_nsec = (long)strtoul(slow, NULL, 10) * 1000000};
+void fake_nap(const char *text, const char *word) {
+    const char *ms = fake_option(text, word);
+    if (ms != NULL) {
+        const struct timespec nap = {.tv_nsec = (long)strtoul(ms, NULL, 10) * 1000000};
         (void)nanosleep(&nap, NULL);
     }
+}
+
+bool fake_dispatch(const struct dispatch *pass, struct failure *failure) {
+    const struct fake_program *p = (const struct fake_program *)pass->program;
+    fake.dispatches++;
+    fake_misfortune(p->text, "dispatch");
+    fake_nap(p->text, "slow=");
     fake.lost_on_free = fake.lost_on_free || fake_says(p->text, "lost=free");
     fake.lost = fake.lost || fake_says(p->text, "lost=now");
     if (fake_is_lost(failure)) {
