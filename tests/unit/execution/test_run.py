@@ -3,18 +3,21 @@
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orchestrator.domain.case import Case
+from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.results import Missing, Pruned
 from orchestrator.domain.verdict import Verdict
-from orchestrator.execution.run import Request, carry_out, git_commit, start_run
+from orchestrator.execution.run import Asked, Request, carry_out, git_commit, start_run
 from orchestrator.execution.run_folder import RunFolder, load_results
+from orchestrator.planning.canary import PlannedCanary
 from orchestrator.planning.estimate import Estimate
 from orchestrator.planning.kernel_folder import LoadedKernel
-from orchestrator.planning.matrix import Suite
+from orchestrator.planning.matrix import Sampling, Suite
 from orchestrator.planning.plan import DevicePlan, Plan, PlannedCase
 from tests.results_fixture import device
 from tests.unit.execution.fake_farm import FakeFarm, Notes
@@ -132,6 +135,59 @@ def test_a_run_that_was_cut_off_is_completed(tmp_path: Path, kernels: dict[str, 
     assert len(done.trials) == 3
     assert len(again.attempts()) == 3 - already
     assert done.missing == [Missing("pixel", "", "unauthorized")]
+
+
+def guarded(canary: Case) -> Plan:
+    """phone-a has a canary for the only API; phone-b has none."""
+    whole = plan({"phone-a": CASES[:2], "phone-b": CASES[:1]})
+    guess = Estimate(0.2, "guess")
+    planned = PlannedCanary(canary.case_id, canary, "gles", guess, factor=5.0, expected_ns=40_000)
+    first, second = whole.devices
+    return replace(
+        whole,
+        cases=whole.cases | {canary.case_id: canary},
+        devices=[replace(first, canaries=[planned]), second],
+        sampling={canary.case_id: Sampling(repeats=3)},
+    )
+
+
+def test_canaries_are_planned_once_and_a_resumed_run_keeps_them(
+    tmp_path: Path, kernels: dict[str, LoadedKernel]
+) -> None:
+    bird = point(7)
+    folder = start_run(guarded(bird), kernels, request(tmp_path), lambda _: None)
+    manifest = folder.manifest()
+    (canary,) = manifest.canaries["phone-a"]
+    assert manifest.canaries["phone-b"] == []
+    assert (canary.job.case_id, canary.factor, canary.expected_ns) == (bird.case_id, 5.0, 40_000)
+    assert (canary.job.repeats, canary.job.estimate_ms) == (3, 200)
+    assert bird.case_id in manifest.planned.cases
+    assert [j.case_id for j in manifest.jobs["phone-a"]] == [SMALL, WIDE], "no case of its own"
+    farm = FakeFarm(workers={"phone-a": "w1", "phone-b": "w2"})
+    carry_out(RunFolder(folder.path), farm, Notes(), tmp_path)
+    sent = {b.device_id: [c.job.case_id for c in b.canaries] for b, _ in farm.sent}
+    assert sent == {"phone-a": [bird.case_id], "phone-b": []}
+
+
+def test_a_canary_without_signal_could_vouch_for_nothing(
+    tmp_path: Path, kernels: dict[str, LoadedKernel]
+) -> None:
+    with pytest.raises(KernelFolderError, match="the canary has no signal: reference_absmax 0"):
+        start_run(guarded(point(7, inputs="zeros")), kernels, request(tmp_path), lambda _: None)
+
+
+def test_what_was_asked_and_what_compiled_it_is_kept(
+    tmp_path: Path, kernels: dict[str, LoadedKernel]
+) -> None:
+    asked = replace(request(tmp_path), asked=Asked(probes=False))
+    run = start_run(plan({"phone-a": CASES[:1]}), kernels, asked, lambda _: None).manifest().planned.run
+    assert (run.probes, run.compiler) == (False, "")
+    vulkan = point(5, api="vulkan")
+    both = replace(plan({"phone-a": [vulkan]}), cases={vulkan.case_id: vulkan}, pruned=[])
+    again = request(tmp_path, "20261201T020000Z-smoke-bbbb")
+    run = start_run(both, kernels, again, lambda _: None).manifest().planned.run
+    assert run.probes
+    assert run.compiler.startswith("glslang 11:13")
 
 
 def git(folder: Path, *words: str) -> None:

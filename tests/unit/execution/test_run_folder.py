@@ -1,6 +1,7 @@
 """The run folder after a crash at any moment: readable, and nothing lost or doubled."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from orchestrator.domain.errors import UsageError, WireError
 from orchestrator.domain.job import CaseJob
-from orchestrator.domain.results import Missing
+from orchestrator.domain.precision import Precision
+from orchestrator.domain.results import CaseInfo, Missing
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution import run_folder
@@ -174,6 +176,26 @@ def test_each_trial_that_never_came_is_missing_with_its_reason(folder: RunFolder
     ]
     assert done.run.finished_at == "", "a run with gaps is no baseline"
     assert len(done.trials) == 4
+
+
+def test_what_the_probes_found_is_in_the_results_and_what_could_not_be_read_is_missing(
+    folder: RunFolder,
+) -> None:
+    folder.append([trial(n, device_id=d) for d in DEVICES for n in range(3)])
+    found = Precision("phone-1", "gles", "mediump", 23, 3e38, "kept", "nearest-even", "kept", "kept", -87.0,
+                      "fp32", 1.0)  # fmt: skip
+    lost = Missing("phone-2", POINTS[0].case_id, "what the probe found: gone")
+
+    def measure(
+        trials: Sequence[Trial], cases: Mapping[str, CaseInfo]
+    ) -> tuple[list[Precision], list[Missing]]:
+        assert len(trials) == 6
+        assert set(cases) == {p.case_id for p in POINTS}
+        return [found], [lost]
+
+    done = folder.finish("", "now", {}, measure)
+    assert (done.precision, done.missing, done.run.finished_at) == ([found], [lost], "")
+    assert load_results(folder.path) == done
 
 
 def test_devices_that_were_never_seen_stay_missing(tmp_path: Path) -> None:
