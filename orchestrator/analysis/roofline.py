@@ -126,7 +126,11 @@ class Point:
 
 
 def ceilings(trials: Iterable[Trial], cases: Mapping[str, CaseInfo], device_id: str) -> Ceilings:
-    """Of one device, from its passed `copy` and `fma` trials; a wrong result is no measurement."""
+    """Of one device, from its passed `copy` and `fma` trials; a wrong result is no measurement.
+
+    The fastest of a trial's samples counts: a ceiling is what was reached, and other work on the device only
+    lowers that.
+    """
     bandwidths: dict[str, dict[int, Bandwidth]] = {}
     rates: dict[str, list[FlopRate]] = {}
     for trial in trials:
@@ -136,7 +140,7 @@ def ceilings(trials: Iterable[Trial], cases: Mapping[str, CaseInfo], device_id: 
         stats = timing_stats(trial.timing)
         if stats is None or info.case.kernel not in (COPY, FMA):
             continue
-        case, api, seconds = info.case, str(info.case.axes.get("api", "")), stats.median_ns / 1e9
+        case, api, seconds = info.case, str(info.case.axes.get("api", "")), stats.min_ns / 1e9
         if case.kernel == COPY:
             nbytes = int(case.workload["bytes"])
             reached = Bandwidth(nbytes, info.cost.bytes_moved / seconds, trial.case_id)
