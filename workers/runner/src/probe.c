@@ -43,7 +43,7 @@ static bool wait_for(int fd, int64_t left_ms) {
 }
 
 /* Hands on the child's lines until it is done or its pipe ends; false if it was silent too long. */
-static bool follow(const struct child *child, take_line *take, void *arg) {
+static bool follow(const struct child *child, int proof_ms, take_line *take, void *arg) {
     struct lines lines = {.data = NULL};
     int64_t deadline = clock_ms() + OPEN_MS;
     bool open = true, in_time = true;
@@ -54,7 +54,7 @@ static bool follow(const struct child *child, take_line *take, void *arg) {
         size_t size = 0;
         open = state != LINES_EOF && state != LINES_BAD;
         while (in_time && (line = lines_next(&lines, &size)) != NULL) {
-            deadline = clock_ms() + PROOF_MS;
+            deadline = clock_ms() + proof_ms;
             open = !take(arg, line, size) && open;
         }
     }
@@ -63,8 +63,8 @@ static bool follow(const struct child *child, take_line *take, void *arg) {
 }
 
 /* Runs a child to its end. `how` says in words how it ended if it did not end well by itself. */
-static bool run_child(child_main *run, size_t first, void *run_arg, take_line *take, void *take_arg,
-                      char how[64]) {
+static bool run_child(const struct probing *s, child_main *run, size_t first, void *run_arg,
+                      take_line *take, void *take_arg, char how[64]) {
     struct child child = {.fd = -1};
     int status = 0;
     how[0] = '\0';
@@ -72,7 +72,8 @@ static bool run_child(child_main *run, size_t first, void *run_arg, take_line *t
         perror("tilefarm-runner: fork");
         return false;
     }
-    if (!follow(&child, take, take_arg)) {
+    int proof_ms = s->probe->proof_ms > 0 ? s->probe->proof_ms : PROOF_MS;
+    if (!follow(&child, proof_ms, take, take_arg)) {
         (void)snprintf(how, 64, "the driver hung");
     } else if (child_reap(&child, 1000, &status) && WIFSIGNALED(status)) {
         (void)snprintf(how, 64, "the driver crashed with signal %d", WTERMSIG(status));
@@ -122,7 +123,7 @@ static void probe_adapter(struct probing *s, const struct backend *backend, cons
     char how[64];
     size_t next = 0;
     memset(s->board, 0, sizeof *s->board);
-    while (!run_child(probe_child, next, &target, take_profile, s, how)) {
+    while (!run_child(s, probe_child, next, &target, take_profile, s, how)) {
         if (how[0] == '\0') { /* the child said why */
             s->invalid = s->invalid || atomic_load(&s->board->invalid);
             return;
@@ -143,7 +144,8 @@ static void probe_api(struct probing *s, const char *api) {
     }
     struct probe_target target = {.backend = backend, .board = s->board};
     memset(s->board, 0, sizeof *s->board);
-    if (!run_child(probe_list_child, 0, &target, take_adapter, &adapters, how) && how[0] != '\0') {
+    if (!run_child(s, probe_list_child, 0, &target, take_adapter, &adapters, how) &&
+        how[0] != '\0') {
         (void)fprintf(stderr, "tilefarm-runner: %s: %s while its GPUs were listed\n", api, how);
     }
     for (size_t i = 0; i < adapters.count; i++) {

@@ -8,6 +8,7 @@
 struct probe {
     const char *api;    /* NULL: all that this runner was built with */
     const char *impose; /* TILEFARM_IMPOSE or NULL */
+    int proof_ms;       /* after which a proof hangs; 0: 20 s */
 };
 
 /* Writes one profile record for each API and GPU that opens, and the final one, to out_fd. Every

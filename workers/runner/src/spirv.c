@@ -21,6 +21,8 @@ enum {
     OP_CONSTANT_COMPOSITE = 44,
     OP_SPEC_CONSTANT = 50,
     OP_SPEC_CONSTANT_COMPOSITE = 51,
+    OP_FUNCTION = 54,
+    OP_FUNCTION_END = 56,
     OP_VARIABLE = 59,
     OP_DECORATE = 71,
     OP_EXECUTION_MODE_ID = 331,
@@ -76,6 +78,7 @@ struct reader {
     uint32_t group_ids[3];   /* from LocalSizeId */
     uint32_t group_constant; /* id of the constant that is WorkgroupSize; 0: none */
     bool has_size;
+    bool in_function;
     struct spirv_facts *facts;
     char *reason;
 };
@@ -232,6 +235,10 @@ static bool note(struct reader *r, const struct op *op) {
     case OP_SPEC_CONSTANT_COMPOSITE:
         note_vector(r, op);
         return true;
+    case OP_FUNCTION:
+    case OP_FUNCTION_END:
+        r->in_function = op->code == OP_FUNCTION;
+        return true;
     case OP_VARIABLE:
         note_variable(r, op);
         return true;
@@ -255,7 +262,7 @@ static bool read_all(struct reader *r, size_t count) {
         }
         at += length;
     }
-    return true;
+    return !r->in_function || refuse(r->reason, "it ends within a function");
 }
 
 /* The work group size is the constant decorated WorkgroupSize if there is one, else LocalSizeId,
