@@ -49,18 +49,21 @@ static void constants_and_subgroups(void) {
     folder_open(&f);
     toy(&f, "plain", "vulkan", "echo", "");
     toy(&f, "three", "vulkan", "echo", "constants 7,0,16777216\n");
-    toy(&f, "other", "vulkan", "echo", "subgroup 32\nconstants 7,1,16777216\n");
+    toy(&f, "other", "vulkan", "echo", "constants 7,1,16777216\n");
+    toy(&f, "sized", "vulkan", "echo", "subgroup 32\nconstants 7,0,16777216\n");
     toy(&f, "again", "vulkan", "echo", "constants 7,0,16777216\n");
     toy(&f, "lacks", "vulkan", "bad=unsupported", "subgroup 64\n");
     const char *text = executed(&f, NULL);
     CHECK_HAS(end_of(text, "three"), "\"reused\":0");
     CHECK_HAS(end_of(text, "other"), "\"reused\":0");
+    CHECK_HAS(end_of(text, "sized"), "\"reused\":0");
     CHECK_HAS(end_of(text, "again"), "\"reused\":1");
     CHECK_HAS(end_of(text, "lacks"),
               "\"status\":\"unsupported\",\"reason\":\"subgroup_size 64 > 32\"}");
     expect(&f, "plain", (const float[8]){0, 0, 0, 0, 0, 0, 0, 2});
     expect(&f, "three", (const float[8]){7, 0, 16777216, 0, 0, 0, 0, 2});
-    expect(&f, "other", (const float[8]){7, 1, 16777216, 0, 0, 0, 32, 2});
+    expect(&f, "other", (const float[8]){7, 1, 16777216, 0, 0, 0, 0, 2});
+    expect(&f, "sized", (const float[8]){7, 0, 16777216, 0, 0, 0, 32, 2});
     expect(&f, "again", (const float[8]){7, 0, 16777216, 0, 0, 0, 0, 2});
     folder_close(&f);
 }
