@@ -25,12 +25,13 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.output import duration_text, print_json, result, say
 from orchestrator.cli.selection import check_selection
+from orchestrator.domain.case import Case
 from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import previous_results
 from orchestrator.planning.canary import PlannedCanary
-from orchestrator.planning.plan import DevicePlan, Plan, PlannedCase, build_plan
+from orchestrator.planning.plan import DevicePlan, Plan, build_plan
 from reports.text import visible
 
 
@@ -109,10 +110,9 @@ def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:
 def _print_device(device: DevicePlan) -> None:
     """What runs there: an API at a time, probes before the suite, and the canary that guards them."""
     guessed = f", {device.guessed} times guessed" if device.guessed else ""
-    _line(
-        f"{visible(device.device.device_id)} ({visible(device.device.soc.name)}): "
-        f"{_counts(device.cases) or 'nothing'}; about {duration_text(device.seconds)}{guessed}"
-    )
+    counts = _counts(c.case for c in device.cases) or "nothing"
+    name = f"{visible(device.device.device_id)} ({visible(device.device.soc.name)})"
+    _line(f"{name}: {counts}; about {duration_text(device.seconds)}{guessed}")
     canaries = {c.api: c for c in device.canaries}
     for api in dict.fromkeys(str(c.case.axes["api"]) for c in device.cases):
         cases = [c for c in device.cases if c.case.axes["api"] == api]
@@ -126,26 +126,28 @@ def _print_device(device: DevicePlan) -> None:
         _line(f"  {fit.sentence}" + (f", {fit.points} cases" if fit.points > 1 else ""))
 
 
-def _counts(cases: Iterable[PlannedCase]) -> str:
-    return ", ".join(f"{n} {kernel}" for kernel, n in Counter(c.case.kernel for c in cases).items())
+def _counts(cases: Iterable[Case]) -> str:
+    return ", ".join(f"{n} {kernel}" for kernel, n in Counter(c.kernel for c in cases).items())
 
 
 def _guard_text(canary: PlannedCanary | None) -> str:
     if canary is None:
         return "no canary"
     expected = f"{canary.expected_ns / 1e6:.3g} ms" if canary.expected_ns else "what its first one takes"
-    return f"canary {canary.case.kernel} within ×{canary.factor:g} of {expected}"
+    return f"guarded by a canary within ×{canary.factor:g} of {expected}"
 
 
 def _pruned_table(planned: Plan) -> Table:
-    """Points of one kernel that one device drops for the same reasons share a row."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
+    """Points of one kernel that a device drops for the same reasons share a row; so do those of a missing API."""
+    groups: dict[tuple[str, str, str], list[Case]] = {}
     for pruned in planned.pruned:
-        case = planned.cases[pruned.case_id]
-        groups.setdefault((pruned.device_id, case.kernel, "; ".join(pruned.reasons)), []).append(case.label)
+        case, why = planned.cases[pruned.case_id], "; ".join(pruned.reasons)
+        kernel = "" if why.startswith("lacks api ") else case.kernel
+        groups.setdefault((pruned.device_id, kernel, why), []).append(case)
     table = Table("device", "pruned", "why", box=None, pad_edge=False)
-    for (device_id, kernel, why), labels in groups.items():
-        table.add_row(device_id, labels[0] if len(labels) == 1 else f"{len(labels)} cases of {kernel}", why)
+    for (device_id, _, why), cases in groups.items():
+        what = cases[0].label if len(cases) == 1 else f"{len(cases)} cases: {_counts(cases)}"
+        table.add_row(device_id, what, why)
     return table
 
 
