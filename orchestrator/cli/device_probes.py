@@ -91,10 +91,10 @@ def probe_devices(fleet: Fleet, settings: Settings) -> Probed:
         folder = start_run(plan, loaded, request, lambda _: None)
         shown = {d.device.device_id: (d.device.name, len(d.cases), d.seconds) for d in plan.devices}
         with LiveProgress(news, shown, fleet.revive) as watcher:
-            return _probed(carry_out(folder, fleet.broker, watcher, out))
+            return probed(carry_out(folder, fleet.broker, watcher, out))
 
 
-def _probed(results: RunResults) -> Probed:
+def probed(results: RunResults) -> Probed:
     failed: list[Failed] = []
     for trial in results.trials:
         case = results.cases[trial.case_id].case

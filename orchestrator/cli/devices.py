@@ -20,15 +20,16 @@ from orchestrator.domain.wire import to_json
 from reports.text import visible
 
 PrecisionOption = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--probes/--no-probes",
-        help="Measure what each precision and hint delivers, and how fast: seconds a device.",
+        help="Measure what each precision and hint delivers, and how fast: seconds a device. "
+        "Default: yes, but not on the workers of a farm, who have other work.",
     ),
 ]
 
 
-def devices(device: DeviceOption = None, probes: PrecisionOption = True, as_json: JsonOption = False) -> None:
+def devices(device: DeviceOption = None, probes: PrecisionOption = None, as_json: JsonOption = False) -> None:
     """List devices with SoC, driver and limits, and what each precision really delivers there.
 
     Exit code 3 when a device is listed and cannot be used, or a probe brought no result back.
@@ -36,12 +37,13 @@ def devices(device: DeviceOption = None, probes: PrecisionOption = True, as_json
     Example: tilefarm devices --device local --json
     """
     settings = Settings()
+    wanted = not settings.broker if probes is None else probes
     with (
         tempfile.TemporaryDirectory(prefix="tilefarm-logs-") as logs,
         open_fleet(settings, device or [], Path(logs), say) as fleet,
     ):
         found = fleet
-        probed = probe_devices(fleet, settings) if probes and fleet.devices else None
+        probed = probe_devices(fleet, settings) if wanted and fleet.devices else None
     if as_json:
         print_json(_document(found, probed))
     else:
