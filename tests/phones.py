@@ -181,9 +181,19 @@ def adb_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[AdbServer]
 StartPhone = Callable[..., RunningPhone]
 
 
+SWIFTSHADER = "/usr/lib/chromium/vk_swiftshader_icd.json"
+"""Of Debian's chromium; the Vulkan loader finds it only when it is told."""
+
+
 @pytest.fixture
-def start_phone(adb_server: AdbServer, tmp_path: Path) -> Generator[StartPhone]:
-    """``start_phone(profile, *faults, serial=…, connect=…)``: a phone until the end of the test."""
+def start_phone(
+    adb_server: AdbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Generator[StartPhone]:
+    """``start_phone(profile, *faults, serial=…, connect=…)``: a phone until the end of the test.
+
+    Vulkan runs under the validation layer there: any message of it is a failure.
+    """
+    monkeypatch.setenv("TILEFARM_VALIDATE", "1")
     with ExitStack() as stack:
 
         def start(
