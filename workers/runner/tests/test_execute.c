@@ -91,9 +91,9 @@ static void crashes_and_hangs_cost_one_case(void) {
     const char *text = executed(&f, NULL);
     CHECK_HAS(end_of(text, "first"), "\"status\":\"ok\"");
     CHECK_HAS(end_of(text, "crash"), "\"crashed\",\"stage\":\"dispatch\",\"signal\":6,\"log\":"
-                                     "\"fake driver: assertion failed in dispatch\\u000a\"}");
+                                     "\"fake driver: assertion failed in dispatch\\u000a");
     CHECK_HAS(end_of(text, "compiler"), "\"crashed\",\"stage\":\"compile\",\"signal\":6,\"log\":"
-                                        "\"fake driver: assertion failed in compile\\u000a\"}");
+                                        "\"fake driver: assertion failed in compile\\u000a");
     CHECK_HAS(end_of(text, "hang"), "\"hung\",\"stage\":\"dispatch\"");
     CHECK_HAS(end_of(text, "last"), "\"status\":\"ok\"");
     CHECK_HAS(text, "\"renderer\":\"fake\\u001b<script>\"");

@@ -139,7 +139,7 @@ static void every_child_gets_its_record(void) {
         CHECK_HAS(end_of(text, cases[i].id), cases[i].record);
     }
     CHECK_HAS(end_of(text, "abort"),
-              "assertion 299 failed: gpu != NULL\\u000a\"}"); /* the last of it */
+              "assertion 299 failed: gpu != NULL\\u000a"); /* the last of it */
     CHECK_LACKS(end_of(text, "abort"), "assertion 1 failed");
     CHECK_LACKS(end_of(text, "exit"), "log"); /* another process */
     CHECK_HAS(text, "{\"type\":\"beat\",\"uptime_ms\":");
