@@ -143,9 +143,14 @@ static void read_float_controls(struct vk_device *d) {
     }
 }
 
+#define TF_COMPONENT_BF16 1000141000 /* VK_KHR_shader_bfloat16, absent from older headers */
+
 static const char *component_name(VkComponentTypeKHR type) {
     static const char *const names[] = {"f16", "f32", "f64", "s8",  "s16", "s32",
                                         "s64", "u8",  "u16", "u32", "u64"};
+    if ((int)type == TF_COMPONENT_BF16) {
+        return "bf16";
+    }
     return (size_t)type < sizeof names / sizeof names[0] ? names[type] : "other";
 }
 

@@ -28,6 +28,13 @@ static bool has_extensions(const struct vk_device *d, enum feature feature) {
     return true;
 }
 
+/* A validation layer that is older than an extension complains of it and can judge nothing; Debian
+ * 12's is of 1.3.239. Under such a layer there are no matrices. */
+static bool layer_knows_matrices(const struct vk_device *d) {
+    return d->instance.layer_version == 0 ||
+           d->instance.layer_version >= VK_MAKE_API_VERSION(0, 1, 3, 255);
+}
+
 static void prepare(struct vk_enabling *e) {
     *e = (struct vk_enabling){
         .features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2},
@@ -74,7 +81,7 @@ void vk_features_read(struct vk_device *d) {
     struct features *has = &d->base.advertised;
     bool float16 = has_extensions(d, FEATURE_FLOAT16);
     bool size_control = has_extensions(d, FEATURE_SUBGROUP_SIZE_CONTROL);
-    bool matrix = has_extensions(d, FEATURE_COOPERATIVE_MATRIX);
+    bool matrix = has_extensions(d, FEATURE_COOPERATIVE_MATRIX) && layer_knows_matrices(d);
     prepare(&e);
     chain(&e, &e.storage16);
     if (float16) {

@@ -18,6 +18,7 @@ struct vk_instance {
     VkInstance handle;
     VkDebugUtilsMessengerEXT messenger; /* VK_NULL_HANDLE unless TILEFARM_VALIDATE is set */
     struct vk_messages messages;
+    uint32_t layer_version; /* Vulkan version that the validation layer knows; 0 without it */
 };
 
 struct vk_adapter {

@@ -13,7 +13,7 @@ bool vk_validation_wanted(void) {
     return value != NULL && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
 }
 
-static bool has_layer(const struct vk_instance *instance) {
+static bool find_layer(struct vk_instance *instance) {
     VkLayerProperties layers[LAYERS_MAX];
     uint32_t count = LAYERS_MAX;
     if (instance->loader.EnumerateInstanceLayerProperties(&count, layers) < 0) {
@@ -21,6 +21,7 @@ static bool has_layer(const struct vk_instance *instance) {
     }
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(layers[i].layerName, LAYER) == 0) {
+            instance->layer_version = layers[i].specVersion;
             return true;
         }
     }
@@ -49,7 +50,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL note(VkDebugUtilsMessageSeverityFlagBitsEX
 
 bool vk_validation_prepare(struct vk_instance *instance, struct vk_validation *validation,
                            struct failure *failure) {
-    if (!has_layer(instance)) {
+    if (!find_layer(instance)) {
         return fail(failure, FAULT_DRIVER,
                     "TILEFARM_VALIDATE: " LAYER " is not installed (Debian: apt-get install "
                     "vulkan-validationlayers)");
