@@ -30,6 +30,8 @@ KERNELS = ROOT / "kernels"
 NONFINITE = np.array([0x7FF8746172666D21], "<u8").view("<f8")[0]
 """What the runner's reference holds where the output must not be finite (workers/runner/src/compare.h)."""
 
+STORED = {"f32": "<f4", "f16": "<f2", "u32": "<u4"}
+
 _FINISH_S = 280.0
 
 
@@ -165,7 +167,7 @@ class Bench:
                     b.role,
                     b.dtype,
                     b.count,
-                    _put(blobs, inputs[b.name].tobytes()) if b.role == "in" else None,
+                    _put(blobs, inputs[b.name].tobytes()) if b.name in inputs else None,
                 )
                 for b in kernel.buffers(case)
             ],
@@ -207,10 +209,11 @@ class Bench:
     ) -> Outcome:
         verdict, reason = judge(record.end, job_of)
         inputs, reference = self._data_of(loaded.kernel, case)
+        (dtype,) = [b.dtype for b in loaded.kernel.buffers(case) if b.name == "o"]
         kept = job / "tensors" / f"{job_of.case_id}.o.bin"
         tensor = None
         if kept.is_file():
-            stored = np.frombuffer(kept.read_bytes(), inputs["q"].dtype, reference.size)
+            stored = np.frombuffer(kept.read_bytes(), STORED[dtype], reference.size)
             tensor = stored.astype(np.float64).reshape(reference.shape)
         tolerance = loaded.kernel.tolerance(case, inputs)["o"]
         return Outcome(case, record.end, verdict.value, reason, tolerance, reference, record.driver, tensor)
