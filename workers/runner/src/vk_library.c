@@ -21,7 +21,7 @@ static const struct {
     {VK_DRIVER_ID_MESA_RADV, {"libvulkan_radeon"}},
     {VK_DRIVER_ID_MESA_TURNIP, {"libvulkan_freedreno", "vulkan.turnip", "vulkan.freedreno"}},
     {VK_DRIVER_ID_MESA_V3DV, {"libvulkan_broadcom"}},
-    {VK_DRIVER_ID_NVIDIA_PROPRIETARY, {"libnvidia-glcore", "libGLX_nvidia"}},
+    {VK_DRIVER_ID_NVIDIA_PROPRIETARY, {"libnvidia-eglcore", "libnvidia-glcore", "libGLX_nvidia"}},
     {VK_DRIVER_ID_QUALCOMM_PROPRIETARY, {"vulkan.adreno", "vulkan.msm"}},
     {VK_DRIVER_ID_SAMSUNG_PROPRIETARY, {"vulkan.samsung", "libvulkan_xclipse"}},
 };

@@ -239,6 +239,22 @@ def check_adapter(runner: str, profile: Record, modules: dict[str, bytes]) -> No
         expect(half["half"].get("reason") == "lacks float16", f"{where}: {half}")
 
 
+def test_g1_19_no_pipeline_cache_is_left_or_read(
+    runner: str, profile: Record, modules: dict[str, bytes]
+) -> None:
+    """G1-19: with a home of its own a run leaves nothing there that a later driver could stumble over."""
+    with tempfile.TemporaryDirectory() as temporary, tempfile.TemporaryDirectory() as home:
+        job = VulkanJob(Path(temporary), profile["adapter"], modules)
+        job.one("double", "double", 2, 0)
+        job.write()
+        for _ in range(2):
+            out = run(runner, Path(temporary), HOME=home, XDG_CACHE_HOME=f"{home}/cache")[0]
+            record = check_stream(out, children=1)["double"]
+            expect(record["status"] == "ok" and record["timing"]["reused"] == 0, f"G1-19: {record}")
+        left = [str(path) for path in Path(home).rglob("*")]
+        expect(not left, f"G1-19: {profile['adapter']} left {left}")
+
+
 def main() -> int:
     runner, glslang = sys.argv[1:3]
     profiles = probe(runner)
@@ -250,6 +266,7 @@ def main() -> int:
     for profile in profiles:
         check_profile(profile)
         check_adapter(runner, profile, modules)
+        test_g1_19_no_pipeline_cache_is_left_or_read(runner, profile, modules)
     print(f"vulkan_job: all records are as documented on {len(profiles)} drivers")
     return 0
 
