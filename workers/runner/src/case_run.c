@@ -36,10 +36,22 @@ static bool preflight(struct case_run *run) {
     return false;
 }
 
-/* Freshly prefilled buffers, one sequence, outputs read back. */
+static void rest(struct case_run *run) {
+    unsigned ms = run->spec->idle_ms;
+    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    session_stage(run->session, STAGE_REST);
+    while (nanosleep(&nap, &nap) != 0 && errno == EINTR) {
+    }
+}
+
+/* Freshly prefilled buffers, one sequence, outputs read back. The rest stands right before the
+ * dispatch, because filling buffers may wake the GPU. */
 static bool verified_sequence(struct case_run *run, struct elapsed *elapsed) {
     if (!case_prefill(run)) {
         return false;
+    }
+    if (run->rested) {
+        rest(run);
     }
     session_stage(run->session, STAGE_DISPATCH);
     return case_run_once(run, 1, false, elapsed) && case_read_outputs(run);
@@ -61,14 +73,6 @@ static bool timed_part(struct case_run *run) {
     return !runs || (case_time(run) && (has_inout(run->spec) || case_read_outputs(run)));
 }
 
-static void rest(struct case_run *run) {
-    unsigned ms = run->spec->idle_ms;
-    struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    session_stage(run->session, STAGE_REST);
-    while (nanosleep(&nap, &nap) != 0 && errno == EINTR) {
-    }
-}
-
 /* A GPU that has clocked down may fail where a busy one does not (executorch#21939). */
 static bool replay(struct case_run *run) {
     struct elapsed elapsed;
@@ -79,7 +83,6 @@ static bool replay(struct case_run *run) {
     }
     run->rested = true;
     for (unsigned i = 0; i < run->spec->idle_replays; i++) {
-        rest(run);
         if (!verified_sequence(run, &elapsed)) {
             return false;
         }
