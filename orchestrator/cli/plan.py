@@ -138,7 +138,7 @@ def _guard_text(canary: PlannedCanary | None) -> str:
 
 
 def _pruned_table(planned: Plan) -> Table:
-    """Points of one kernel that a device drops for the same reasons share a row; so do those of a missing API."""
+    """Points of a kernel that are dropped for the same reasons share a row; so do those of a missing API."""
     groups: dict[tuple[str, str, str], list[Case]] = {}
     for pruned in planned.pruned:
         case, why = planned.cases[pruned.case_id], "; ".join(pruned.reasons)
