@@ -12,7 +12,7 @@ from typing import Literal
 from orchestrator.analysis.hints import within_noise
 from orchestrator.analysis.numerics import ToleranceUse, worst_use
 from orchestrator.analysis.outcome import JudgedTrial
-from orchestrator.analysis.stats import TimingStats, timing_stats
+from orchestrator.analysis.stats import TimingStats, timing_stats, wall_stats
 from orchestrator.domain.case import Case, axis_text
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import stable_id
@@ -34,6 +34,7 @@ class Side:
 
     item: JudgedTrial
     stats: TimingStats | None
+    """By the clock that both sides of the pair have; None for a wrong result."""
     compile_ns: int | None
     use: ToleranceUse | None
     """Share of the tolerance that its error took."""
@@ -79,11 +80,6 @@ class Pair:
         if not self.correct or old is None or new is None or old.clock != new.clock:
             return None
         return new.median_ns / old.median_ns
-
-    @property
-    def clocks_differ(self) -> bool:
-        old, new = self.gles.stats, self.vulkan.stats
-        return old is not None and new is not None and old.clock != new.clock
 
     @property
     def faster(self) -> Faster:
@@ -148,9 +144,6 @@ class PairTable:
             words.append(
                 f"Vulkan faster in {by.count(VULKAN)}, GLES in {by.count(GLES)}, even in {by.count('even')}"
             )
-        clocks = sum(p.clocks_differ for p in self.pairs)
-        if clocks:
-            words.append(f"{clocks} timed by different clocks, so not compared")
         other = sum(p.verdict_differs for p in self.pairs)
         if other:
             words.append(f"another verdict in {other}")
@@ -174,7 +167,7 @@ def pair_tables(judged: Iterable[JudgedTrial], devices: Sequence[DeviceRecord]) 
     found: list[PairTable] = []
     for left, right in _partners(devices):
         old, new = sides[left.device_id, GLES], sides[right.device_id, VULKAN]
-        pairs = tuple(Pair(_side(old[key]), _side(new[key])) for key in old if key in new)
+        pairs = tuple(_pair(old[key], new[key]) for key in old if key in new)
         if pairs:
             choices = _choices(pairs)
             found.append(PairTable(left, right, pairs, tuple(_best_differs(choices)), len(choices)))
@@ -201,11 +194,18 @@ def _point(case: Case) -> str:
     return stable_id({"kernel": case.kernel, "workload": case.workload_id, "axes": axes})
 
 
-def _side(item: JudgedTrial) -> Side:
+def _pair(old: JudgedTrial, new: JudgedTrial) -> Pair:
+    """Times of both by one clock: the GPU's where both are trusted, else the wall clock, which both have."""
+    trusted = all(i.trial.timing is not None and i.trial.timing.clock == "gpu" for i in (old, new))
+    return Pair(_side(old, wall=not trusted), _side(new, wall=not trusted))
+
+
+def _side(item: JudgedTrial, *, wall: bool) -> Side:
     trial = item.trial
+    stats = wall_stats(trial.timing) if wall else timing_stats(trial.timing)
     return Side(
         item=item,
-        stats=timing_stats(trial.timing) if trial.verdict is Verdict.PASS else None,
+        stats=stats if trial.verdict is Verdict.PASS else None,
         compile_ns=sum(trial.timing.compile_ns) if trial.timing is not None else None,
         use=worst_use(trial.outputs, item.info.tolerance),
     )
@@ -216,14 +216,24 @@ _Timed = tuple[Pair, TimingStats, TimingStats]
 
 def _choices(pairs: Iterable[Pair]) -> list[list[_Timed]]:
     """Points of one kernel, workload and precision, among which each API has a fastest variant."""
-    groups: dict[tuple[str, ...], list[_Timed]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Pair]] = defaultdict(list)
     for pair in pairs:
-        old, new = pair.gles.stats, pair.vulkan.stats
-        if old is not None and new is not None:
+        if pair.ratio is not None:
             same = (axis_text(pair.case.axes.get(name, "")) for name in _SAME_WORK)
-            key = (pair.case.kernel, pair.case.workload_id, *same, old.clock, new.clock)
-            groups[key].append((pair, old, new))
-    return [found for found in groups.values() if len(found) > 1]
+            groups[pair.case.kernel, pair.case.workload_id, *same].append(pair)
+    return [_timed(found) for found in groups.values() if len(found) > 1]
+
+
+def _timed(pairs: Sequence[Pair]) -> list[_Timed]:
+    """By the GPU's clock where all have it, else all by the wall clock."""
+    gpu = all(p.gles.stats is not None and p.gles.stats.clock == "gpu" for p in pairs)
+    found: list[_Timed] = []
+    for pair in pairs:
+        times = (s.item.trial.timing for s in (pair.gles, pair.vulkan))
+        old, new = (timing_stats(t) if gpu else wall_stats(t) for t in times)
+        if old is not None and new is not None:
+            found.append((pair, old, new))
+    return found
 
 
 def _best_differs(choices: Iterable[list[_Timed]]) -> Iterator[BestDiffers]:

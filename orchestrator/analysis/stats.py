@@ -49,15 +49,29 @@ def timing_stats(timing: Timing | None) -> TimingStats | None:
 
     A median of 0 ns is a clock that did not run, not a fast kernel.
     """
-    if timing is None or not timing.samples_ns:
+    if timing is None:
         return None
-    ordered = sorted(timing.samples_ns)
+    return _summary(timing.samples_ns, timing.clock, _CLOCK_NOTES[timing.gpu_timer])
+
+
+def wall_stats(timing: Timing | None) -> TimingStats | None:
+    """By the wall clock, whatever the GPU timer says: what every trial has in common.
+
+    It holds launch overhead, so it compares whole calls and not shaders.
+    """
+    return None if timing is None else _summary(timing.wall_ns, "wall", "")
+
+
+def _summary(samples_ns: Sequence[int], clock: Clock, note: str) -> TimingStats | None:
+    if not samples_ns:
+        return None
+    ordered = sorted(samples_ns)
     median = quantile(ordered, 0.5)
     if median <= 0:
         return None
     return TimingStats(
-        clock=timing.clock,
-        clock_note=_CLOCK_NOTES[timing.gpu_timer],
+        clock=clock,
+        clock_note=note,
         n=len(ordered),
         min_ns=float(ordered[0]),
         q1_ns=quantile(ordered, 0.25),

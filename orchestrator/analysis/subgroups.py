@@ -24,7 +24,7 @@ class KernelBySize:
 
     kernel: str
     sizes: tuple[SizeCount, ...]
-    """Most failures first."""
+    """Most failures first; a size that nothing measured last."""
 
     @property
     def sentence(self) -> str:
@@ -47,8 +47,8 @@ def failures_by_subgroup(trials: Iterable[JudgedTrial]) -> tuple[KernelBySize, .
     found: list[KernelBySize] = []
     for kernel, by_size in groups.items():
         sizes = [SizeCount(size, sum(failed), len(failed)) for size, failed in by_size.items()]
-        if len(sizes) > 1 and any(s.failed for s in sizes):
-            sizes.sort(key=lambda s: (-s.failed / s.total, -s.size))
+        if len([s for s in sizes if s.size]) > 1 and any(s.failed for s in sizes):
+            sizes.sort(key=lambda s: (not s.size, -s.failed / s.total, -s.size))
             found.append(KernelBySize(kernel, tuple(sizes)))
     return tuple(found)
 

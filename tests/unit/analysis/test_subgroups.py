@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from orchestrator.analysis.outcome import judge
 from orchestrator.analysis.subgroups import KernelBySize, failures_by_subgroup
+from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from tests.probes_fixture import fma_case, probe_info, probed
@@ -51,14 +52,14 @@ def test_one_size_or_no_failure_says_nothing() -> None:
     assert _found(probed(probe, "wide", verdict=Verdict.MISMATCH), probed(probe, "narrow")) == []
 
 
-def test_a_size_that_nothing_measured_is_named_so() -> None:
-    run = results(
-        trials=[trial(case(), "cpu", Verdict.MISMATCH, reason="r"), passing(case(), "narrow")],
-        points=[case()],
-        devices=[device("cpu"), DEVICES[1]],
-    )
-    assert failures_by_subgroup(judge(run, TODAY).trials)[0].sentence == (
-        "attention_flash: 1 of 1 fail at a size that no probe counted, 0 of 1 at 64"
+def test_a_size_that_nothing_measured_is_named_so_and_is_no_second_size() -> None:
+    def run(*where: str) -> RunResults:
+        trials = [trial(case(), "cpu", Verdict.MISMATCH, reason="r"), *(passing(case(), w) for w in where)]
+        return results(trials=trials, points=[case()], devices=[device("cpu"), *DEVICES])
+
+    assert failures_by_subgroup(judge(run("narrow"), TODAY).trials) == ()
+    assert failures_by_subgroup(judge(run("narrow", "wide"), TODAY).trials)[0].sentence == (
+        "attention_flash: 0 of 1 fail at subgroup 128, 0 of 1 at 64, 1 of 1 at a size that no probe counted"
     )
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.analysis.stats import quantile, timing_stats
+from orchestrator.analysis.stats import quantile, timing_stats, wall_stats
 from tests.results_fixture import timing
 
 
@@ -52,3 +52,12 @@ def test_no_time_is_no_statistic() -> None:
 
 def test_a_clock_that_did_not_run_is_no_fast_kernel() -> None:
     assert timing_stats(replace(timing(), gpu_ns=[0, 0, 1], gpu_timer="trusted")) is None
+
+
+def test_the_wall_clock_is_there_whatever_the_gpu_timer_says() -> None:
+    made = replace(timing(), gpu_ns=[7, 7, 7], wall_ns=[9, 9, 9], gpu_timer="trusted")
+    stats = wall_stats(made)
+    assert stats is not None
+    assert (stats.clock, stats.median_ns) == ("wall", 9)
+    assert wall_stats(None) is None
+    assert wall_stats(replace(made, wall_ns=[])) is None
