@@ -47,5 +47,8 @@ struct device *device_open(const char *api, const struct opening *opening, const
         backend->close(device);
         return NULL;
     }
+    if (device->limits.without[FEATURE_TIMER_QUERY]) {
+        device->timer_bits = 0;
+    }
     return device;
 }

@@ -42,9 +42,10 @@ static bool check_needs(const struct vk_device *d, const struct spirv_facts *fac
             d->adapter->properties.apiVersion >= VK_API_VERSION_1_2) {
             usable = d->base.advertised.has[i];
         }
-        if (facts->needs.has[i] && !usable) {
+        bool offered = d->base.advertised.has[i] && !d->base.limits.without[i];
+        if (facts->needs.has[i] && !(usable && offered)) {
             return fail(failure, FAULT_UNSUPPORTED, "%s %s",
-                        d->base.advertised.has[i] ? "the job does not enable" : "lacks",
+                        offered ? "the job does not enable" : "lacks",
                         feature_name((enum feature)i));
         }
     }

@@ -32,6 +32,25 @@ static void limits_are_imposed(void) {
     CHECK_TEXT(reason, "\"warp\" is no limit or feature that can be imposed");
 }
 
+static void features_are_taken_away(void) {
+    struct limits limits = roomy();
+    struct features features;
+    char reason[LIMIT_REASON_SIZE], why[FEATURE_REASON_SIZE];
+    CHECK(limits_impose(&limits, "float16=0,invocations=128", reason));
+    CHECK(limits.without[FEATURE_FLOAT16] && !limits.without[FEATURE_STORAGE16]);
+    CHECK(!limits_impose(&limits, "storage16=1", reason));
+    CHECK_TEXT(reason, "storage16: a feature can only be set to 0");
+    CHECK(features_parse(NULL, &features, why) && !features.has[FEATURE_FLOAT16]);
+    CHECK(features_parse("", &features, why));
+    CHECK(features_parse("storage16,float16", &features, why));
+    CHECK(features.has[FEATURE_FLOAT16] && features.has[FEATURE_STORAGE16]);
+    CHECK(!features.has[FEATURE_IO16]);
+    CHECK(!features_parse("float16,", &features, why));
+    CHECK_TEXT(why, "\"\" is no feature");
+    CHECK(!features_parse("float1", &features, why));
+    CHECK_TEXT(why, "\"float1\" is no feature");
+}
+
 /* Field case G1-15: 32×2×32 where 1,024 are allowed, 16×16 where 128 are. */
 static void reasons_carry_both_numbers(void) {
     struct limits limits = roomy();
@@ -157,6 +176,7 @@ static void driver_in_the_memory_map(void) {
 
 int main(void) {
     limits_are_imposed();
+    features_are_taken_away();
     reasons_carry_both_numbers();
     cases_are_checked_before_they_run();
     timers_are_judged();

@@ -45,6 +45,13 @@ SHADERS = {
     + "void main() {\n"
     + INDEX
     + "    b.y[i] = float(shape.times) * a.x[i] + float(shape.plus);\n}\n",
+    "subgroup": HEAD
+    + "#extension GL_KHR_shader_subgroup_arithmetic : require\n"
+    + SIZE
+    + BUFFERS
+    + "void main() {\n"
+    + INDEX
+    + "    b.y[i] = a.x[i] + a.x[i] * float(min(subgroupAdd(1u), 1u));\n}\n",
     "third": HEAD
     + SIZE
     + BUFFERS
@@ -115,17 +122,36 @@ def run(runner: str, folder: Path, **more: str) -> tuple[bytes, str]:
     return done.stdout, done.stderr.decode()
 
 
+def run_probe(runner: str, **more: str) -> subprocess.CompletedProcess[bytes]:
+    command = [runner, "probe", "--api", "vulkan"]
+    return subprocess.run(command, check=False, capture_output=True, timeout=120, env={**os.environ, **more})
+
+
+def profiles_of(probe: subprocess.CompletedProcess[bytes]) -> list[Record]:
+    return [r for r in map(json.loads, probe.stdout.splitlines()) if r["type"] == "profile"]
+
+
 def probe(runner: str) -> list[Record]:
-    done = subprocess.run(
-        [runner, "probe", "--api", "vulkan"],
-        check=False,
-        capture_output=True,
-        timeout=120,
-        env={**os.environ, "TILEFARM_VALIDATE": "1"},
-    )
+    done = run_probe(runner, TILEFARM_VALIDATE="1")
     expect(done.returncode == 0, f"probe (scripts/setup test installs drivers): {done.stderr.decode()}")
     expect("validation" not in done.stderr.decode(), f"probe: {done.stderr.decode()}")
-    return [r for r in map(json.loads, done.stdout.splitlines()) if r["type"] == "profile"]
+    return profiles_of(done)
+
+
+def check_other_probes(runner: str, profiles: list[Record]) -> None:
+    """Without the layer the same is found; without an installed layer the wish for it is refused."""
+    plain = profiles_of(run_probe(runner))
+    for key in ("adapter", "library", "driver", "limits", "subgroup"):
+        expect([p[key] for p in plain] == [p[key] for p in profiles], f"{key} differs under validation")
+    no_layer = run_probe(runner, TILEFARM_VALIDATE="1", VK_LAYER_PATH="/nonexistent")
+    expect(no_layer.returncode == 3 and no_layer.stdout == b"", f"no layer: {no_layer}")
+    expect(b"apt-get install vulkan-validationlayers" in no_layer.stderr, f"no layer: {no_layer.stderr!r}")
+    with tempfile.TemporaryDirectory() as temporary:
+        broken = Path(temporary) / "broken.json"
+        broken.write_text('{"file_format_version": "1.0.0", "ICD": {"library_path": "/nonexistent.so"}}')
+        files = ":".join(filter(None, (os.environ.get("VK_ADD_DRIVER_FILES"), str(broken))))
+        beside = profiles_of(run_probe(runner, TILEFARM_VALIDATE="1", VK_ADD_DRIVER_FILES=files))
+        expect(len(beside) == len(profiles), "a driver that does not load hides the others")
 
 
 def check_profile(profile: Record) -> None:
@@ -163,6 +189,7 @@ def main_job(folder: Path, profile: Record, modules: dict[str, bytes]) -> None:
     job.one("other-subgroup", "double", 2, 0, (f"subgroup {2 * size}",))
     job.one("too-wide", "constants", 2, 0, ("constants 2,0,65536",))
     job.one("no-width", "constants", 2, 0, ("constants 2,0,0",))
+    job.one("subgroup", "subgroup", 2, 0)
     job.one("text", "text", 2, 0)
     job.one("cut", "cut", 2, 0)
     job.one("no-end", "no end", 2, 0)
@@ -177,7 +204,7 @@ def check_main(ends: dict[str, Record], profile: Record) -> None:
     where, limits, size = profile["adapter"], profile["limits"], profile["subgroup"]["advertised"]
     half = "the job does not enable float16" if profile["advertised"]["float16"] else "lacks float16"
     good = ("pass", "again", "constants", "other-constants", "pushed", "passes", "this-subgroup", "last")
-    for name in good:
+    for name in (*good, "subgroup"):
         record = ends[name]
         expect(record["status"] == "ok", f"{where}: {name}: {record}")
         output: dict[str, Any] = record["outputs"][0]
@@ -239,6 +266,21 @@ def check_adapter(runner: str, profile: Record, modules: dict[str, bytes]) -> No
         expect(half["half"].get("reason") == "lacks float16", f"{where}: {half}")
 
 
+def check_imposed(runner: str, profile: Record, modules: dict[str, bytes]) -> None:
+    """What TILEFARM_IMPOSE takes away is gone for kernels, too, and not only in the profile."""
+    with tempfile.TemporaryDirectory() as temporary:
+        job = VulkanJob(Path(temporary), profile["adapter"], modules)
+        job.one("subgroup", "subgroup", 2, 0)
+        job.one("double", "double", 2, 0)
+        job.write()
+        impose = "subgroup_arithmetic=0,timer_query=0"
+        ends = check_stream(run(runner, Path(temporary), TILEFARM_IMPOSE=impose)[0], children=1)
+        expect(ends["subgroup"].get("reason") == "lacks subgroup_arithmetic", f"imposed: {ends}")
+        expect(ends["subgroup"]["status"] == "unsupported", f"imposed: {ends}")
+        timing = ends["double"]["timing"]
+        expect(timing["gpu_timer"] == "absent" and not timing["gpu_ns"], f"imposed: {timing}")
+
+
 def test_g1_19_no_pipeline_cache_is_left_or_read(
     runner: str, profile: Record, modules: dict[str, bytes]
 ) -> None:
@@ -263,9 +305,11 @@ def main() -> int:
     expect(not missing, f"no driver of id {missing} here: scripts/setup test installs them")
     with tempfile.TemporaryDirectory() as temporary:
         modules = compiled(glslang, Path(temporary))
+    check_other_probes(runner, profiles)
     for profile in profiles:
         check_profile(profile)
         check_adapter(runner, profile, modules)
+        check_imposed(runner, profile, modules)
         test_g1_19_no_pipeline_cache_is_left_or_read(runner, profile, modules)
     print(f"vulkan_job: all records are as documented on {len(profiles)} drivers")
     return 0
