@@ -82,17 +82,21 @@ def _shared(model: ReportModel) -> dict[str, object]:
     }
 
 
-def _pair_groups(pairs: Sequence[Pair]) -> list[tuple[str, list[Pair]]]:
-    """By workload, in order seen; within one by kernel, then the fastest first. At most ``MAX_LISTED``."""
+def _pair_groups(pairs: Sequence[Pair]) -> list[tuple[str, list[Pair], float]]:
+    """By workload, in order seen, with its smallest median; within one by kernel, then the fastest first.
+
+    At most ``MAX_LISTED`` in all.
+    """
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.case.workload_label, []).append(pair)
-    found: list[tuple[str, list[Pair]]] = []
+    found: list[tuple[str, list[Pair], float]] = []
     left = MAX_LISTED
     for title, rows in groups.items():
         rows.sort(key=lambda p: (p.case.kernel, p.gles.stats.median_ns if p.gles.stats else math.inf))
         if left > 0:
-            found.append((title, rows[:left]))
+            sides = (s.stats for p in rows for s in (p.gles, p.vulkan) if s.stats is not None)
+            found.append((title, rows[:left], min((s.median_ns for s in sides), default=0.0)))
         left -= len(rows)
     return found
 

@@ -121,12 +121,6 @@ class PairTable:
         return self.gles.device_id == self.vulkan.device_id
 
     @property
-    def low_ns(self) -> float:
-        """The smallest median; 0 without times."""
-        sides = (side for pair in self.pairs for side in (pair.gles, pair.vulkan))
-        return min((side.stats.median_ns for side in sides if side.stats is not None), default=0.0)
-
-    @property
     def names(self) -> str:
         """``GLES and Vulkan on NVIDIA H200`` or ``GLES on llvmpipe and Vulkan on lavapipe``."""
         if self.one_device:
