@@ -229,7 +229,8 @@ class _Planner:
         passes = need.passes if isinstance(need, Needs) else 1
         sampling = self._points.sampling_of(case_id)
         api = str(case.axes.get("api", ""))
-        return self._estimator.estimate(device, api, case_id, cost, passes, sampling)
+        probe = kernel.role != "op"
+        return self._estimator.estimate(device, api, case_id, cost, passes, sampling, probe=probe)
 
     def _drop(self, device: DeviceRecord, case_id: str, drop: Drop) -> None:
         self.pruned.append(Pruned(device.device_id, case_id, drop.verdict, list(drop.reasons)))

@@ -73,7 +73,7 @@ def test_the_example_kernel_runs(farm: Farm) -> None:
     (kernel / "kernel.py").write_text(blocks(page, "python")[0])
     (farm.folder / "my-matrix.yaml").write_text(blocks(page, "yaml")[0])
     printed = run_script(blocks(page, "sh")[0], farm, farm.folder, {})
-    assert "12 of 12 measured trials passed" in printed
+    assert "24 of 24 measured trials passed" in printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.kernel import Kernel
-from orchestrator.domain.profile import SubgroupFacts
+from orchestrator.domain.profile import Profile, SubgroupFacts
 from orchestrator.domain.verdict import Verdict
 from orchestrator.planning.expression import SelectionError
 from orchestrator.planning.kernel_folder import load_kernels
 from orchestrator.planning.matrix import Matrix
 from orchestrator.planning.matrix_reader import load_matrix
-from orchestrator.planning.plan import Plan, build_plan
+from orchestrator.planning.plan import DevicePlan, Plan, build_plan
 from orchestrator.planning.select import compile_selection
 from orchestrator.planning.vocabulary import Vocabulary
 from tests.unit.planning.toy import PHONE_LIMITS, device, profile, write
@@ -48,22 +47,27 @@ def matrix(kernels: dict[str, Kernel]) -> Matrix:
     return load_matrix(ROOT / "matrix.yaml", kernels, DAY)
 
 
-def everything(limits: dict[str, int]) -> DeviceRecord:
-    """Both APIs, and every feature that some shipped kernel may need."""
-    gles = profile(limits=limits)
+def able(limits: dict[str, int]) -> Profile:
+    """Vulkan with every feature that some shipped kernel may need."""
     vulkan = profile(limits=limits, features=dict.fromkeys(VULKAN_FEATURES, True), api="vulkan")
-    subgroup = SubgroupFacts(32, 32, 4, 128)
-    return device("laptop", gles, replace(vulkan, subgroup=subgroup))
+    return replace(vulkan, subgroup=SubgroupFacts(32, 32, 4, 128))
 
 
 def smoke(matrix: Matrix, kernels: dict[str, Kernel]) -> Plan:
-    laptop = everything(LLVMPIPE_LIMITS)
-    phone = device("phone", profile(), soc="SM8650", transport="adb")
-    return build_plan(matrix, "smoke", kernels, [laptop, phone])
+    """A laptop's two software drivers, and a small phone that has GLES only."""
+    llvmpipe = device("llvmpipe", profile(limits=LLVMPIPE_LIMITS))
+    lavapipe = device("lavapipe", able(LLVMPIPE_LIMITS))
+    phone = device("phone", profile(), soc="SM8650", transport="adb", resource="phone")
+    return build_plan(matrix, "smoke", kernels, [llvmpipe, lavapipe, phone])
+
+
+def on_phone(plan: Plan) -> DevicePlan:
+    return plan.devices[-1]
 
 
 def test_no_point_of_a_suite_is_invalid(matrix: Matrix, kernels: dict[str, Kernel]):
-    huge = everything(dict.fromkeys(PHONE_LIMITS, 1 << 40))
+    limits = dict.fromkeys(PHONE_LIMITS, 1 << 40)
+    huge = device("huge", profile(limits=limits), able(limits))
     for suite in matrix.suites:
         plan = build_plan(matrix, suite, kernels, [huge])
         assert plan.trials + len(plan.devices[0].canaries) == len(plan.cases) > 0
@@ -72,8 +76,9 @@ def test_no_point_of_a_suite_is_invalid(matrix: Matrix, kernels: dict[str, Kerne
 
 def test_smoke_is_small_and_runs_whole_on_a_laptop(matrix: Matrix, kernels: dict[str, Kernel]):
     plan = smoke(matrix, kernels)
-    laptop, _ = plan.devices
-    assert len(laptop.cases) + len(laptop.canaries) == len(plan.cases)
+    llvmpipe, lavapipe, _ = plan.devices
+    ran = [c.case_id for d in (llvmpipe, lavapipe) for c in [*d.cases, *d.canaries]]
+    assert sorted(ran) == sorted(plan.cases), "each case on exactly one of the two drivers"
     assert plan.warnings == []
     variants = {c.kernel for c in plan.cases.values() if kernels[c.kernel].role == "op"}
     assert variants == {name for name, kernel in kernels.items() if kernel.role == "op"}
@@ -89,7 +94,7 @@ def test_a_small_phone_drops_a_tile_in_fp32_that_it_runs_in_half_the_memory(
     matrix: Matrix, kernels: dict[str, Kernel]
 ):
     plan = smoke(matrix, kernels)
-    _, phone = plan.devices
+    phone = on_phone(plan)
     selected = compile_selection("attention_flash and api=gles and head_dim=128 and tile=64x32")
     ran = [c.case.axes["precision"] for c in phone.cases if selected(c.case)]
     reasons = {
@@ -106,7 +111,7 @@ def test_a_small_phone_drops_a_tile_in_fp32_that_it_runs_in_half_the_memory(
 
 def test_every_workload_of_the_small_phone_keeps_its_baseline(matrix: Matrix, kernels: dict[str, Kernel]):
     """Speed-ups refer to attention_naive: the main workload keeps one on 128 invocations."""
-    _, phone = smoke(matrix, kernels).devices
+    phone = on_phone(smoke(matrix, kernels))
     baseline = compile_selection("attention_naive and seq=512 and precision=fp32")
     assert any(baseline(c.case) for c in phone.cases)
 
@@ -130,9 +135,8 @@ def test_the_loop_limit_case_is_expected_to_fail_on_llvmpipe_whatever_the_soc(
 ):
     (expectation,) = [e for e in matrix.expectations if e.verdict is Verdict.MISMATCH]
     covered = compile_selection(expectation.when)
-    labels = [c.label for c in smoke(matrix, kernels).cases.values() if covered(c)]
-    assert len(labels) == 1
-    assert "vector=1" in labels[0]
+    found = [c.axes for c in smoke(matrix, kernels).cases.values() if covered(c)]
+    assert [(axes["api"], axes["vector"]) for axes in found] == [("gles", 1), ("vulkan", 1)]
     for soc in ("llvmpipe", "SM8650"):
         assert expectation.covers_device(soc, "llvmpipe (LLVM 15.0.6, 256 bits) OpenGL ES 3.2 Mesa 22.3.6")
         assert not expectation.covers_device(soc, "Adreno (TM) 750 OpenGL ES 3.2")
