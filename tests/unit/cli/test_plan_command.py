@@ -1,0 +1,104 @@
+"""``tilefarm plan``, ``kernels`` and ``run`` about probes, canaries, and what was dropped and why."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli import plan as plan_module
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.errors import UsageError
+from orchestrator.domain.results import Missing
+from tests.unit.cli.conftest import Invoke
+from tests.unit.planning.toy import PHONE_LIMITS, device, profile
+
+MATRIX = """\
+version: 1
+suites:
+  smoke:
+    blocks:
+      - kernel: attention_flash
+        workloads: [{seq: 128, head_dim: 128, heads: 1}]
+        axes: {api: [gles, vulkan], precision: [fp32, fp16_storage], tile: 64x32}
+probes:
+  blocks:
+    - kernel: precision_probe
+      axes: {api: [gles, vulkan], asked: [highp, mediump]}
+    - kernel: canary
+      axes: {api: [gles, vulkan]}
+"""
+PHONE = device("phone", profile(), soc="SM8650", transport="adb", resource="phone")
+BOTH = device("desk", profile(limits=PHONE_LIMITS), profile(api="vulkan"), resource="gpu")
+
+
+@dataclass
+class FakeFleet:
+    devices: list[DeviceRecord]
+    missing: list[Missing] = field(default_factory=list[Missing])
+
+
+@pytest.fixture
+def matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    @contextmanager
+    def open_fake(*_: object) -> Generator[FakeFleet]:
+        yield FakeFleet([PHONE, BOTH])
+
+    monkeypatch.setattr(plan_module, "open_fleet", open_fake)
+    path = tmp_path / "matrix.yaml"
+    path.write_text(MATRIX)
+    return str(path)
+
+
+def test_the_plan_shows_each_api_its_probes_its_guard_and_what_fits_in_halves_only(
+    matrix: str, invoke: Invoke
+) -> None:
+    shown = invoke("plan", "--matrix", matrix).output
+    assert "phone (SM8650): 2 precision_probe, 1 attention_flash; about" in shown
+    assert "  gles: 1 cases, 2 probes, guarded by a canary within ×25 of what its first one takes" in shown
+    assert "  vulkan: 1 cases, 2 probes, guarded by a canary" in shown
+    assert "asked=mediump]  inputs=rows  (probe)" in shown
+    fits = "fp16_storage fits (16384 of 16384 shared_bytes), fp32 does not (32768)"
+    assert f"  attention_flash (gles) tile 64x32: {fits}" in shown
+    assert f"  attention_flash (vulkan) tile 64x32: {fits}" in shown
+    words = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "phone 4 cases: 2 precision_probe, 2 attention_flash lacks api vulkan" in words
+    assert any("precision=fp32" in line and "shared_bytes 32768 > 16384" in line for line in words)
+
+
+def test_the_plan_as_json_holds_the_same(matrix: str, invoke: Invoke) -> None:
+    document: dict[str, Any] = json.loads(invoke("plan", "--matrix", matrix, "--json").output)
+    phone, desk = document["devices"]
+    assert [c["role"] for c in phone["cases"]] == ["probe", "probe", "op"]
+    assert [(c["api"], c["factor"], c["expected_ns"]) for c in desk["canaries"]] == [
+        ("gles", 25.0, 0),
+        ("vulkan", 25.0, 0),
+    ]
+    (fit,) = phone["half_fits"]
+    assert (fit["half_bytes"], fit["full_bytes"], fit["limit_bytes"]) == (16_384, 32_768, 16_384)
+    assert fit["sentence"].startswith("attention_flash (gles) tile 64x32: fp16_storage fits")
+
+
+def test_without_probes_the_plan_says_that_nothing_guards(matrix: str, invoke: Invoke) -> None:
+    shown = invoke("plan", "--matrix", matrix, "--no-probes").output
+    assert "precision_probe" not in shown
+    assert "  gles: 1 cases, 0 probes, no canary" in shown
+
+
+def test_kernels_shows_roles(invoke: Invoke) -> None:
+    shown = invoke("kernels").output
+    assert "attention_flash (op attention)" in shown
+    assert "precision_probe (probe: measures a device once a run)" in shown
+    assert "canary (canary: vouches for a device before and after each batch)" in shown
+    document = json.loads(invoke("kernels", "--json").output)
+    roles = {k["name"]: k["role"] for k in document["kernels"]}
+    assert (roles["attention_naive"], roles["fma"], roles["canary"]) == ("op", "probe", "canary")
+
+
+def test_a_resumed_run_has_its_probes_as_planned(invoke: Invoke) -> None:
+    done = invoke("run", "--resume", "latest", "--no-probes")
+    assert isinstance(done.exception, UsageError)
+    assert "leave out --no-probes" in str(done.exception)
