@@ -113,9 +113,7 @@ def _in_time(canary: CanaryJob, before: CaseRecord, after: CaseRecord, known: La
         "after": _median_ns(timings[1], clock),
     }
     key = (before.driver, canary.job.case_id, canary.job.code_hash, clock)
-    expected = canary.expected_ns or known.expected(key)
-    first = not expected
-    expected = expected or taken["before"]
+    expected = canary.expected_ns or known.expected(key) or taken["before"]
     least, most = expected / canary.factor, expected * canary.factor
     for when, ns in taken.items():
         if not least <= ns <= most:
@@ -124,8 +122,7 @@ def _in_time(canary: CanaryJob, before: CaseRecord, after: CaseRecord, known: La
                 "device was throttled or disturbed; its results do not count. Let it cool down, and leave it "
                 "alone while it measures"
             )
-    if first:
-        known.learn(key, expected)
+    known.learn(key, expected)
     return Vouch(Canary(taken["before"], taken["after"], expected, canary.factor))
 
 

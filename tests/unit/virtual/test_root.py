@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.errors import UsageError
+from workers.virtual.profile import load_profile
 from workers.virtual.root import PhoneRoot
 
 
@@ -52,3 +53,17 @@ def test_a_path_that_the_phone_itself_told_is_known(root: PhoneRoot):
 def test_a_root_that_could_not_stand_in_a_command_is_refused(tmp_path: Path, name: str):
     with pytest.raises(UsageError, match="--root"):
         PhoneRoot(tmp_path / name)
+
+
+def test_commands_see_the_phones_driver_and_none_of_the_hosts_settings(
+    root: PhoneRoot, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TILEFARM_BROKER", "redis://farm")
+    monkeypatch.setenv("TILEFARM_VALIDATE", "1")
+    monkeypatch.setenv("VK_ADD_DRIVER_FILES", "/some/icd.json")
+    made = root.environment(load_profile("old-android"))
+    assert "TILEFARM_BROKER" not in made
+    assert made["TILEFARM_VALIDATE"] == "1", "the runner's own check holds on phones, too"
+    assert made["TILEFARM_IMPOSE"] == load_profile("old-android").gpu.impose()
+    assert not Path(made["VK_DRIVER_FILES"]).exists()
+    assert made["VK_ADD_DRIVER_FILES"] == ""

@@ -59,6 +59,11 @@ def test_a_driver_that_the_loader_lists_twice_counts_once():
     assert seen(vulkan(), vulkan()) == [("lavapipe", "vulkan", True)]
 
 
+def test_no_gpu_has_two_gles_profiles():
+    found = group([H200_GLES, H200_GLES, h200(1), h200(2)])
+    assert [[p.api for p in g.profiles] for g in found] == [["gles", "vulkan"]] * 2
+
+
 def test_profiles_without_an_adapter_are_kept_apart():
     assert len(group([without_facts(vulkan()), without_facts(SWIFTSHADER)])) == 2
 
