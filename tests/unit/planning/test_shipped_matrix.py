@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.kernel import Kernel
 from orchestrator.domain.profile import Profile, SubgroupFacts
 from orchestrator.domain.verdict import Verdict
@@ -84,6 +85,71 @@ def test_smoke_is_small_and_runs_whole_on_a_laptop(matrix: Matrix, kernels: dict
     assert variants == {name for name, kernel in kernels.items() if kernel.role == "op"}
 
 
+def _both(limits: dict[str, int]) -> list[DeviceRecord]:
+    """One device an API."""
+    return [device("gles", profile(limits=limits)), device("vulkan", able(limits))]
+
+
+def _ops(matrix: Matrix, kernels: dict[str, Kernel], suite: str) -> Plan:
+    huge = dict.fromkeys(PHONE_LIMITS, 1 << 40)
+    return build_plan(matrix, suite, kernels, _both(huge), probes=False)
+
+
+def test_g1_02_smoke_replays_every_case_twelve_times_and_nightly_some_59_times(
+    matrix: Matrix, kernels: dict[str, Kernel]
+):
+    """G1-02: a low rate of wrong runs shows in many replays only, and some of it after a rest only."""
+    plan = _ops(matrix, kernels, "smoke")
+    assert {plan.sampling_of(case_id).replays for case_id in plan.cases} == {12}
+    nightly = _ops(matrix, kernels, "nightly")
+    samplings = [nightly.sampling_of(case_id) for case_id in nightly.cases]
+    assert {s.replays for s in samplings} == {2, 59}
+    assert any(s.idle_replays and s.idle_ms for s in samplings)
+
+
+def test_every_gles_point_of_smoke_runs_through_vulkan_too(matrix: Matrix, kernels: dict[str, Kernel]):
+    """So that the report can pair them."""
+    cases = _ops(matrix, kernels, "smoke").cases.values()
+    points = {
+        api: {
+            (c.kernel, c.workload_id, *((n, v) for n, v in c.axes.items() if n != "api")): c.label
+            for c in cases
+            if c.axes["api"] == api
+        }
+        for api in ("gles", "vulkan")
+    }
+    assert 60 < len(points["gles"]) <= 100
+    assert len(points["vulkan"]) <= 130
+    assert {label for point, label in points["gles"].items() if point not in points["vulkan"]} == set()
+
+
+def test_smoke_holds_every_precision_halves_hint_layout_and_number_of_rows(
+    matrix: Matrix, kernels: dict[str, Kernel]
+):
+    cases = _ops(matrix, kernels, "smoke").cases.values()
+    flash, naive = ("api", "precision", "halves", "vector", "hint", "layout", "rows"), ("api", "precision")
+    for name, axes in (("attention_flash", flash), ("attention_naive", naive)):
+        for axis in (a for a in kernels[name].axes if a.name in axes):
+            assert {c.axes[axis.name] for c in cases if c.kernel == name} == set(axis.values or ())
+
+
+def test_attention_of_every_suite_runs_both_apis_and_16_bit_arithmetic(
+    matrix: Matrix, kernels: dict[str, Kernel]
+):
+    for suite in matrix.suites:
+        axes = [c.axes for c in _ops(matrix, kernels, suite).cases.values() if c.op == "attention"]
+        assert {a["api"] for a in axes} == {"gles", "vulkan"}
+        assert {"fp32", "fp16_storage", "fp16", "fp16_all"} == {a["precision"] for a in axes}
+        assert {a["halves"] for a in axes} == {"packed", "native"}
+
+
+def test_probes_use_every_probe_and_a_canary_on_each_api(matrix: Matrix, kernels: dict[str, Kernel]):
+    for planned in build_plan(matrix, "smoke", kernels, _both(LLVMPIPE_LIMITS)).devices:
+        assert [c.api for c in planned.canaries] == [planned.device.device_id]
+        probes = {c.case.kernel for c in planned.cases if c.role == "probe"}
+        assert probes == {n for n, k in kernels.items() if k.role == "probe"}
+
+
 def test_smoke_runs_every_named_input_of_every_kernel_s_op(matrix: Matrix, kernels: dict[str, Kernel]):
     wanted = {name for kernel in kernels.values() if kernel.role == "op" for name in kernel.distributions}
     cases = smoke(matrix, kernels).cases.values()
@@ -119,14 +185,16 @@ def test_every_workload_of_the_small_phone_keeps_its_baseline(matrix: Matrix, ke
 def test_every_flash_variant_on_ordinary_inputs_has_a_naive_one_to_be_compared_with(
     matrix: Matrix, kernels: dict[str, Kernel]
 ):
-    """Equal workload and precision on the laptop; inputs with a history are not there for their time."""
+    """Equal workload, precision and API; inputs with a history are not there for their time."""
     cases = [c for c in smoke(matrix, kernels).cases.values() if c.inputs == "normal"]
     keys = {
-        name: {(c.workload_id, c.axes["precision"]): c.label for c in cases if c.kernel == name}
+        name: {
+            (c.workload_id, c.axes["precision"], c.axes["api"]): c.label for c in cases if c.kernel == name
+        }
         for name in ("attention_flash", "attention_naive")
     }
     lonely = {label for key, label in keys["attention_flash"].items() if key not in keys["attention_naive"]}
-    assert len(keys["attention_flash"]) >= 12
+    assert len(keys["attention_flash"]) >= 24
     assert lonely == set()
 
 
@@ -137,7 +205,7 @@ def test_the_loop_limit_case_is_expected_to_fail_on_llvmpipe_whatever_the_soc(
     covered = compile_selection(expectation.when)
     found = [c.axes for c in smoke(matrix, kernels).cases.values() if covered(c)]
     assert [(axes["api"], axes["vector"]) for axes in found] == [("gles", 1), ("vulkan", 1)]
-    for soc in ("llvmpipe", "SM8650"):
+    for soc in ("llvmpipe", "lavapipe", "SM8650"):  # lavapipe is llvmpipe behind Vulkan
         assert expectation.covers_device(soc, "llvmpipe (LLVM 15.0.6, 256 bits) OpenGL ES 3.2 Mesa 22.3.6")
         assert not expectation.covers_device(soc, "Adreno (TM) 750 OpenGL ES 3.2")
 
