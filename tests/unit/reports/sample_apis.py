@@ -180,7 +180,9 @@ def _with_faults(trials: list[Trial]) -> list[Trial]:
             found.append(
                 replace(t, verdict=Verdict.INFRA, reason=reason, canary=None, outputs=[], timing=None)
             )
-        elif t.device_id == NARROW and n == 28:
+        elif t.device_id == WIDE and n == 40:
+            found.append(replace(t, verdict=Verdict.MISMATCH, reason="1 of 16384 elements wrong"))
+        elif (t.device_id, n) in ((WIDE, 23), (NARROW, 22)):
             found.append(replace(t, verdict=Verdict.INFRA, reason="vanished", outputs=[], timing=None))
         else:
             found.append(t)

@@ -17,7 +17,7 @@ from reports.terminal import print_summary
 from tests.results_fixture import TODAY
 from tests.unit.reports.pages import Element, Page
 from tests.unit.reports.sample import sample
-from tests.unit.reports.sample_apis import H200, LAVAPIPE, LLVMPIPE, NARROW, SWIFTSHADER, sample_apis
+from tests.unit.reports.sample_apis import H200, LAVAPIPE, LLVMPIPE, NARROW, SWIFTSHADER, WIDE, sample_apis
 
 RUN = sample_apis()
 MODEL = build_report(RUN, None, TODAY)
@@ -158,7 +158,7 @@ def test_canary_shows_its_range_and_what_did_not_count_comes_first() -> None:
     assert vulkan[:2] == ["200 µs", "×4.00"]
     assert vulkan[-1] == "3"
     infra = MODEL.findings(Outcome.INFRA)
-    assert [f.uncounted for f in infra] == [True, True, True, False]
+    assert [f.uncounted for f in infra] == [True, True, True, False, False]
     assert [f.reason for f in _section(NARROW).of(Outcome.INFRA)][-1] == "vanished"
     assert "Not counted: Pixel 7: 3 cases: canary took" in _text(INDEX)
     assert "not counted on Pixel 7: 3 cases" in _terminal()
@@ -167,9 +167,18 @@ def test_canary_shows_its_range_and_what_did_not_count_comes_first() -> None:
 
 def test_g1_07_failures_are_grouped_by_subgroup_size() -> None:
     """G1-07: measured on each device, 128 and 16 among them."""
-    sentence = "attention_flash: 2 of 40 fail at subgroup 128, 1 of 40 at 32"
+    sentence = "attention_flash: 2 of 39 fail at subgroup 128, 1 of 40 at 32"
     for text in (_text(INDEX), _terminal(), render_markdown(MODEL).replace("\\", "")):
         assert sentence in text
+
+
+def test_a_wrong_probe_comes_before_wrong_variants() -> None:
+    failed = _section(WIDE).of(Outcome.FAILURE)
+    assert [(f.probe, f.kernel) for f in failed] == [
+        (True, "copy"), (False, "attention_flash"), (False, "attention_flash"),
+    ]  # fmt: skip
+    reached = [b.nbytes for c in _section(WIDE).rooflines for b in c.ceilings.bandwidths if c.api == "gles"]
+    assert len(reached) == 3
 
 
 def test_probes_are_in_no_table_list_or_map_of_variants() -> None:
@@ -191,7 +200,7 @@ def test_counts_agree_in_all_outputs() -> None:
     counts = MODEL.summary.counts
     assert counts.planned == len(RUN.trials) + len(RUN.pruned)
     assert sum(s.counts.planned for s in MODEL.socs) == counts.planned
-    assert counts.failed == len(MODEL.findings(Outcome.FAILURE)) == 4
+    assert counts.failed == len(MODEL.findings(Outcome.FAILURE)) == 5
     root = ET.fromstring(render_junit(MODEL, RUN))
     assert int(root.get("tests", "")) == counts.planned
     assert int(root.get("failures", "")) == counts.failed
