@@ -11,8 +11,8 @@ One product an element, and what storing it costs; u = 2⁻²⁴ (fp32), an fp16
   be flushed to zero, 2⁻¹⁴ absolute (shaderDenormPreserveFloat16 is not asked for).
 
 With a = 1 a product is what it was: nothing is rounded, and nothing is owed. A result from 65,520 on, where
-rounding to nearest leaves fp16, must be infinite: a device that rounds towards zero makes 65,504 of every larger
-number, and that is worth a mismatch.
+rounding to nearest leaves fp16, must be that infinity: a device that rounds towards zero makes 65,504 of all
+larger numbers, SwiftShader's packHalf2x16 makes NaN of them (and of infinity), and both are worth a mismatch.
 """
 
 from collections.abc import Callable

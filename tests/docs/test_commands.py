@@ -67,9 +67,9 @@ def run_script(script: str, farm: Farm, folder: Path, more: dict[str, str]) -> s
 
 def test_the_example_kernel_runs(farm: Farm) -> None:
     page = REPOSITORY / "docs" / "add-a-kernel.md"
-    kernel = farm.folder / "my-kernels" / "scale"
+    kernel = farm.folder / "my-kernels" / "brighten"
     kernel.mkdir(parents=True)
-    (kernel / "scale.comp.j2").write_text(blocks(page, "glsl")[0])
+    (kernel / "brighten.comp.j2").write_text(blocks(page, "glsl")[0])
     (kernel / "kernel.py").write_text(blocks(page, "python")[0])
     (farm.folder / "my-matrix.yaml").write_text(blocks(page, "yaml")[0])
     printed = run_script(blocks(page, "sh")[0], farm, farm.folder, {})
