@@ -1,0 +1,353 @@
+"""blur_tonemap and scale broken on purpose: replacements in a template, and the elements that must break.
+
+``breaks`` gets the coordinates of every element, as arrays: row, column and channel of an image, or the index
+of a number of ``scale`` (then it is all three). The old text of an edit occurs exactly once.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.domain.case import AxisValue
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
+from tests.kernels.harness import KERNELS
+
+SHARED = "_shared/image.glsl.j2"
+FUSED = "blur_tonemap_fused/fused.comp.j2"
+TONE = "blur_tonemap_two_pass/tone.comp.j2"
+SCALE = "scale/scale.comp.j2"
+
+Edit = tuple[str, str, str]
+Place = NDArray[np.int_]
+Elements = Callable[[Place, Place, Place], NDArray[Any]]
+
+WIDTH, HEIGHT, RADIUS = 37, 21, 2
+IMAGE: dict[str, AxisValue] = {"width": WIDTH, "height": HEIGHT, "radius": RADIUS}
+
+
+def _all(row: Place, column: Place, channel: Place) -> NDArray[Any]:
+    del column, channel
+    return row >= 0
+
+
+def _colours(row: Place, column: Place, channel: Place) -> NDArray[Any]:
+    del row, column
+    return channel < 3
+
+
+def _left_and_right(row: Place, column: Place, channel: Place) -> NDArray[Any]:
+    del row, channel
+    return (column < RADIUS) | (column >= WIDTH - RADIUS)
+
+
+def _around_the_middle(row: Place, column: Place, channel: Place) -> NDArray[Any]:
+    del channel
+    return (np.abs(row - (HEIGHT - 1) // 2) <= RADIUS) & (np.abs(column - (WIDTH - 1) // 2) <= RADIUS)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageMutant:
+    name: str
+    fault: str
+    edits: tuple[Edit, ...]
+    breaks: Elements = _all
+    inputs: str = "normal"
+    workload: dict[str, AxisValue] = field(default_factory=lambda: dict(IMAGE))
+    axes: dict[str, AxisValue] = field(default_factory=dict[str, AxisValue])
+    kernel: str = "blur_tonemap_fused"
+    race: bool = False
+    """Which of the elements in ``breaks`` do break depends on the order."""
+    unwritten: bool = False
+    """Some elements keep the prefilled pattern."""
+
+    def load(self, folder: Path) -> LoadedKernel:
+        """The broken kernel, in a copy of the kernels' folder."""
+        home = folder / self.name
+        for part in ("_shared", self.kernel):
+            shutil.copytree(KERNELS / part, home / part, ignore=shutil.ignore_patterns("__pycache__"))
+        for file, old, new in self.edits:
+            text = (home / file).read_text(encoding="utf-8")
+            if text.count(old) != 1:
+                raise ValueError(f"{self.name}: {file} holds {text.count(old)} times: {old!r}")
+            (home / file).write_text(text.replace(old, new), encoding="utf-8")
+        return load_kernel(home / self.kernel)
+
+
+CLAMPED_X = "clamp(x, 0, WIDTH - 1)"
+VALUE = '{{ "scrubbed(value)" if scrub else "value" }}'
+SUM_ROWS = "sum0 += sum_row(from_x, from_y + dy);"
+CURVE = "lit(light, pow(light / (1.0 + light), vec3({{ gamma }})))"
+ROUNDED = """
+vec4 rounded(vec4 x) {
+    return vec4(unpackHalf2x16(packHalf2x16(x.xy)), unpackHalf2x16(packHalf2x16(x.zw)));
+}
+
+WORD narrow("""
+BARRIERS = "    memoryBarrierShared();\n    barrier();\n"
+WITHIN = "if (x < WIDTH && y < HEIGHT) {"
+SHARED_TILE: dict[str, AxisValue] = {"source": "shared"}
+FOUR_ROWS: dict[str, AxisValue] = {"rows": 4}
+HALVES: dict[str, AxisValue] = {"precision": "fp16_storage"}
+
+BLUR_MUTANTS = (
+    ImageMutant(
+        "edge_off_by_one",
+        "columns are clamped to the width: the texel after the last is the next row's first",
+        ((SHARED, CLAMPED_X, "clamp(x, 0, WIDTH)"),),
+        lambda row, column, channel: column >= WIDTH - RADIUS,
+    ),
+    ImageMutant(
+        "edges_wrap_around",
+        "the left edge goes on at the right one",
+        ((SHARED, CLAMPED_X, "(x + WIDTH) % WIDTH"),),
+        _left_and_right,
+    ),
+    ImageMutant(
+        "edges_are_black",
+        "texels outside the image count as 0",
+        (
+            (
+                SHARED,
+                "WORD texel(int x, int y) {\n",
+                "WORD texel(int x, int y) {\n    if (x < 0 || x >= WIDTH) return narrow(vec4(0.0));\n",
+            ),
+        ),
+        _left_and_right,
+    ),
+    ImageMutant(
+        "rows_are_not_clamped_alike",
+        "rows are clamped one short of the last",
+        ((SHARED, "clamp(y, 0, HEIGHT - 1)", "clamp(y, 0, HEIGHT - 2)"),),
+        lambda row, column, channel: row >= HEIGHT - 1 - RADIUS,
+    ),
+    ImageMutant(
+        "no_barrier_after_the_halo",
+        "the tile is read before all of it is loaded",
+        ((SHARED, BARRIERS, ""),),
+        axes={**SHARED_TILE, "tile": "16x16"},
+        race=True,
+    ),
+    ImageMutant(
+        "halo_too_small",
+        "the last row of the halo is not loaded",
+        ((SHARED, "n < TILE_WIDTH * TILE_HEIGHT;", "n < TILE_WIDTH * (TILE_HEIGHT - 1);"),),
+        lambda row, column, channel: row % 8 == 7,
+        axes=SHARED_TILE,
+    ),
+    ImageMutant(
+        "halo_too_far_left",
+        "the tile starts a column early",
+        ((SHARED, "* {{ tile_width }} - RADIUS;", "* {{ tile_width }} - RADIUS - 1;"),),
+        axes=SHARED_TILE,
+    ),
+    ImageMutant(
+        "tone_before_blur",
+        "texels are tone-mapped and then blurred",
+        (
+            (
+                SHARED,
+                f"sum += {VALUE};",
+                "sum += vec4(pow(value.rgb / (1.0 + value.rgb), vec3({{ gamma }})), value.a);",
+            ),
+            (FUSED, "tone_curve({{ mean }})", "{{ mean }}"),
+        ),
+        _colours,
+    ),
+    ImageMutant(
+        "negative_light",
+        "what is below 0 goes into the power",
+        ((SHARED, "vec3 light = positive(mean.rgb);", "vec3 light = mean.rgb;"),),
+        lambda row, column, channel: (column <= WIDTH // 2 - RADIUS) & (channel < 3),
+        inputs="negative",
+    ),
+    ImageMutant(
+        "alpha_is_tone_mapped",
+        "alpha goes through the curve",
+        ((SHARED, f"return vec4({CURVE}, mean.a);", f"return vec4({CURVE}, mean.a / (1.0 + mean.a));"),),
+        lambda row, column, channel: channel == 3,
+    ),
+    ImageMutant(
+        "no_gamma",
+        "the power is left out",
+        ((SHARED, CURVE, "light / (1.0 + light)"),),
+        _colours,
+    ),
+    ImageMutant(
+        "fp16_accumulator",
+        "sums of the blur are rounded to fp16: 25 times 4096 overflows (G1-12)",
+        (
+            (SHARED, "\nWORD narrow(", ROUNDED),
+            (SHARED, f"sum += {VALUE};", f"sum = rounded(sum + {VALUE});"),
+            (SHARED, SUM_ROWS, "sum0 = rounded(sum0 + sum_row(from_x, from_y + dy));"),
+        ),
+        inputs="constant_4096",
+        axes=HALVES,
+    ),
+    ImageMutant(
+        "no_column_guard",
+        "invocations beyond the right edge write into the next row",
+        ((SHARED, WITHIN, "if (y < HEIGHT) {"),),
+        lambda row, column, channel: (column < 3) & (row > 0),
+        axes={"tile": "8x8"},
+        race=True,
+    ),
+    ImageMutant(
+        "last_row_is_not_written",
+        "the guard keeps the last row out",
+        ((SHARED, WITHIN, "if (x < WIDTH && y < HEIGHT - 1) {"),),
+        lambda row, column, channel: row == HEIGHT - 1,
+        unwritten=True,
+    ),
+    ImageMutant(
+        "width_and_height_swapped",
+        "rows of the image begin every HEIGHT texels",
+        ((SHARED, "return data_{{ name }}[y * WIDTH + x];", "return data_{{ name }}[y * HEIGHT + x];"),),
+    ),
+    ImageMutant(
+        "box_too_small",
+        "the last column of the box is left out",
+        ((SHARED, "dx <= RADIUS", "dx < RADIUS"),),
+    ),
+    ImageMutant(
+        "window_of_rows_off_by_one",
+        "the walk down the rows leaves each box a row early",
+        ((SHARED, "[0, k - 2 * radius] | max", "[0, k - 2 * radius + 1] | max"),),
+        axes=FOUR_ROWS,
+    ),
+    ImageMutant(
+        "channels_change_places",
+        "the two words of a texel are stored the other way round",
+        (
+            (
+                SHARED,
+                "return uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw));",
+                "return uvec2(packHalf2x16(value.zw), packHalf2x16(value.xy));",
+            ),
+        ),
+        axes=HALVES,
+    ),
+    ImageMutant(
+        "stale_row",
+        "the second pass reads the first of its four rows four times",
+        ((TONE, "fetch_blurred(x, y + {{ row }})", "fetch_blurred(x, y)"),),
+        lambda row, column, channel: row % 4 != 0,
+        axes=FOUR_ROWS,
+        kernel="blur_tonemap_two_pass",
+    ),
+    ImageMutant(
+        "nan_is_swallowed",
+        "pow(NaN) is taken as it comes (G1-21)",
+        ((SHARED, "return mix(curve, light, equal(", "return mix(curve, curve, equal("),),
+        lambda row, column, channel: _around_the_middle(row, column, channel) & (channel < 3),
+        inputs="nan_texel",
+    ),
+    ImageMutant(
+        "scrub_by_comparison",
+        "only what differs from itself is scrubbed: infinity stays",
+        ((SHARED, "equal(floatBitsToUint(x) & uvec4(0x7f800000u), uvec4(0x7f800000u))", "notEqual(x, x)"),),
+        _around_the_middle,
+        inputs="inf_texel",
+        workload={**IMAGE, "scrub": True},
+    ),
+)
+
+NATIVE_MUTANTS = (
+    ImageMutant(
+        "native_fp16_accumulator",
+        "sums of rows are 16-bit types",
+        (
+            (SHARED, "    vec4 sum{{ row }} = vec4(0.0);", "    f16vec4 sum{{ row }} = f16vec4(0.0);"),
+            (SHARED, SUM_ROWS, "sum0 += f16vec4(sum_row(from_x, from_y + dy));"),
+            (SHARED, '"sum%d * %s"', '"vec4(sum%d) * %s"'),
+        ),
+        inputs="constant_4096",
+        axes={"precision": "fp16", "halves": "native"},
+    ),
+)
+"""Where a device has 16-bit arithmetic."""
+
+
+def _numbers(count: int, percent: int = 150) -> dict[str, AxisValue]:
+    return {"n": count, "percent": percent}
+
+
+ODD = 131
+"""Numbers: 65 words and a half one, one more than a workgroup of 64 takes."""
+
+SCALE_MUTANTS = (
+    ImageMutant(
+        "scaled_twice",
+        "the factor is applied twice",
+        (
+            (
+                SCALE,
+                "| (o[i] & kept)",
+                "| (o[i] & kept);\n        o[i] = (scaled(o[i]) & ~kept) | (o[i] & kept)",
+            ),
+        ),
+        workload=_numbers(ODD),
+        kernel="scale",
+    ),
+    ImageMutant(
+        "surplus_invocations_scale_again",
+        "an index beyond the end is clamped to the last word instead of left alone",
+        (
+            (
+                SCALE,
+                "    uint i = group * GROUP + gl_LocalInvocationID.x;\n",
+                "    uint i = min(group * GROUP + gl_LocalInvocationID.x, uint(WORDS) - 1u);\n",
+            ),
+        ),
+        lambda index, _, __: index >= ODD - 1,
+        workload=_numbers(ODD),
+        axes={"vector": 1},
+        kernel="scale",
+    ),
+    ImageMutant(
+        "last_word_is_left_out",
+        "the tail guard ends a word early",
+        ((SCALE, "if (i >= uint(WORDS)) {", "if (i >= uint(WORDS) - 1u) {"),),
+        lambda index, _, __: index >= ODD - 1,
+        workload=_numbers(ODD),
+        kernel="scale",
+    ),
+    ImageMutant(
+        "half_word_is_lost",
+        "of an odd count the last half is left as it was",
+        ((SCALE, "? 0xffff0000u : 0u;", "? 0xffffffffu : 0u;"),),
+        lambda index, _, __: index == ODD - 1,
+        workload=_numbers(ODD),
+        kernel="scale",
+    ),
+    ImageMutant(
+        "halves_change_places",
+        "the two halves of a word are stored the other way round",
+        ((SCALE, "packHalf2x16(unpackHalf2x16(pair) *", "packHalf2x16(unpackHalf2x16(pair).yx *"),),
+        workload=_numbers(128),
+        inputs="ramp",
+        kernel="scale",
+    ),
+    ImageMutant(
+        "word_of_a_vector_is_stale",
+        "the last word of four is its neighbour's",
+        ((SCALE, "scaled_pair(x.w))", "scaled_pair(x.z))"),),
+        lambda index, _, __: index % 8 >= 6,
+        workload=_numbers(128),
+        inputs="ramp",
+        kernel="scale",
+    ),
+    ImageMutant(
+        "second_row_of_the_grid",
+        "workgroups of the grid's second row begin at its first word again",
+        ((SCALE, "gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x", "gl_WorkGroupID.x"),),
+        workload=_numbers(32_768 * 64 * 2 + 128),
+        axes={"vector": 1},
+        inputs="ramp",
+        kernel="scale",
+    ),
+)

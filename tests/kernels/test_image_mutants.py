@@ -1,0 +1,105 @@
+"""Every mutant of blur_tonemap and scale is a mismatch at an element it breaks; the true kernels pass."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.domain.case import Case
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
+from tests.kernels.drivers import DRIVERS, driver
+from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
+from tests.kernels.mutants_image import BLUR_MUTANTS, NATIVE_MUTANTS, SCALE_MUTANTS, ImageMutant, Place
+
+MUTANTS = (*BLUR_MUTANTS, *SCALE_MUTANTS)
+OF = {
+    "llvmpipe": MUTANTS,
+    "lavapipe": (*MUTANTS, *NATIVE_MUTANTS),
+    "swiftshader": MUTANTS,
+}
+CASES = [pytest.param(name, m, id=f"{name}-{m.name}") for name in DRIVERS for m in OF[name]]
+
+MOST = 0.97
+"""Of the elements that break: a few of random ones are right by chance."""
+
+Outcomes = Callable[[str], Mapping[str, Outcome]]
+
+
+def _case(mutant: ImageMutant, loaded: LoadedKernel, api: str) -> Case:
+    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes={"api": api, **mutant.axes})
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """By driver, then by mutant: all mutants of a driver are one job, run when the first is asked for."""
+    folder = tmp_path_factory.mktemp("mutants")
+
+    @cache
+    def load(mutant_name: str) -> LoadedKernel:
+        (mutant,) = [m for m in (*MUTANTS, *NATIVE_MUTANTS) if m.name == mutant_name]
+        return mutant.load(folder)
+
+    @cache
+    def run(name: str) -> Mapping[str, Outcome]:
+        cases = [(load(m.name), _case(m, load(m.name), driver(name).api)) for m in OF[name]]
+        bench = Bench(folder / f"bench-{name}", name, repeats=0)
+        return {m.name: o for m, o in zip(OF[name], bench.run(cases), strict=True)}
+
+    return run
+
+
+def _places(outcome: Outcome) -> tuple[Place, Place, Place]:
+    """Row, column and channel of every element; of a number its index, three times."""
+    found = np.indices(outcome.reference.shape)
+    return found[0], found[-2 % len(found)], found[-1]
+
+
+@pytest.mark.parametrize(("name", "mutant"), CASES)
+def test_mutant_is_killed_where_it_is_wrong(name: str, mutant: ImageMutant, outcomes: Outcomes) -> None:
+    outcome = outcomes(name)[mutant.name]
+    assert outcome.verdict == "mismatch", (
+        f"{mutant.fault}: {outcome.verdict} {outcome.reason} {outcome.end.log}"
+    )
+    found = outcome.numerics
+    assert (found.unwritten > 0) == mutant.unwritten
+    breaks = mutant.breaks(*_places(outcome)).ravel()
+    for element in (found.first_bad, found.worst):
+        assert element is not None
+        assert breaks[element.index], f"element {element.index} is not broken by: {mutant.fault}"
+
+
+@pytest.mark.parametrize(("name", "mutant"), CASES)
+def test_mutant_breaks_the_elements_it_should_and_no_others(
+    name: str, mutant: ImageMutant, outcomes: Outcomes
+) -> None:
+    """Compared on the host, apart from the runner."""
+    outcome = outcomes(name)[mutant.name]
+    assert outcome.tensor is not None
+    reference = outcome.reference
+    allowed = outcome.tolerance.atol + outcome.tolerance.rtol * np.abs(reference)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(outcome.tensor - reference) <= allowed
+    wrong = ~np.where(np.isnan(reference), ~np.isfinite(outcome.tensor), near)
+    expected = mutant.breaks(*_places(outcome))
+    assert not (wrong & ~expected).any()
+    assert wrong[expected].mean() > (0.0 if mutant.race else MOST)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_true_kernels_pass_the_cases_of_the_mutants(name: str, tmp_path: Path) -> None:
+    true = {k: load_kernel(KERNELS / k) for k in {m.kernel for m in OF[name]}}
+    cases = [(true[m.kernel], _case(m, true[m.kernel], driver(name).api)) for m in OF[name]]
+    wrong = [
+        f"{mutant.name}: {outcome.verdict} {outcome.reason}"
+        for mutant, outcome in zip(OF[name], Bench(tmp_path, name).run(cases), strict=True)
+        if outcome.verdict != "pass"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_there_are_enough_mutants_of_each_kernel() -> None:
+    assert len({m.name for m in MUTANTS}) == len(MUTANTS) >= 24
+    kernels = {m.kernel for m in MUTANTS}
+    assert kernels == {"blur_tonemap_fused", "blur_tonemap_two_pass", "scale"}
