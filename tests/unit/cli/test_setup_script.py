@@ -1,5 +1,6 @@
 """scripts/setup in a checkout that was moved, with a cmake that only takes notes."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ case "$1" in --preset) mkdir -p "build/$2" && : > "build/$2/build.ninja" ;; esac
 
 
 def checkout(tmp_path: Path, made_in: Path | None) -> Path:
-    """A checkout whose Linux build was made in the given folder; None: in this one."""
+    """A checkout with its .venv, whose Linux build was made in the given folder; None: in this one."""
     home = tmp_path / "checkout"
     (home / "scripts").mkdir(parents=True)
     shutil.copy(REPOSITORY / "scripts" / "setup", home / "scripts")
@@ -24,6 +25,12 @@ def checkout(tmp_path: Path, made_in: Path | None) -> Path:
     (build / "old").touch()
     cache = f"CMAKE_HOME_DIRECTORY:INTERNAL={made_in or home / 'workers' / 'runner'}\n"
     (build / "CMakeCache.txt").write_text(f"# a cache\n{cache}")
+    pins = {"pyproject.toml": b"[project]\n", "constraints.txt": b"numpy==2.4.6\n"}
+    for name, text in pins.items():
+        (home / name).write_bytes(text)
+    (home / ".venv").mkdir()
+    digest = hashlib.sha256(b"".join(pins.values())).hexdigest()
+    (home / ".venv" / ".installed").write_text(f"{digest}  -\n")  # as sha256sum prints it
     return home
 
 
