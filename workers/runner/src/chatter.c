@@ -5,8 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PORTION 4096 /* PIPE_BUF: as much as a pipe that can be written to takes without blocking  \
-                      */
+#define PORTION                                                                                    \
+    4096 /* PIPE_BUF: as much as a pipe that can be written to takes without blocking              \
+          */
 #define PORTIONS_MAX 32
 
 static void remember(struct chatter *c, const char *text, size_t size) {
