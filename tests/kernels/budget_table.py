@@ -1,7 +1,8 @@
 """Prints docs/numerics.md's table of real errors against budgets: ``python -m tests.kernels.budget_table``.
 
-Every row takes the largest error over both kernels and both layouts (vector 4) on this machine's GPU driver,
-and the smallest ratio of allowed to seen over all elements; atol, rtol and NMSE are those of attention_flash.
+Every row takes the largest error over both kernels and both layouts (vector 4), and over packed and native
+halves where both are there, on one of the three software drivers, and the smallest ratio of allowed to seen
+over all elements; atol, rtol and NMSE are those of attention_flash.
 """
 
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 
 from orchestrator.domain.case import AxisValue
 from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.drivers import DRIVERS, driver
 from tests.kernels.harness import Bench, Outcome, all_kernels, make_case
 
 SHAPES: tuple[dict[str, AxisValue], ...] = (
@@ -20,31 +22,45 @@ SHAPES: tuple[dict[str, AxisValue], ...] = (
     {"seq": 256, "head_dim": 64, "heads": 2, "causal": True},
     {"seq": 16, "kv_seq": 2048, "head_dim": 64, "heads": 2},
 )
-COLUMNS = ("precision", "hint", "shape", "max error", "atol", "rtol", "allowed / seen", "NMSE", "allowed")
+WAYS = (
+    *product(("fp32", "fp16_storage"), ("highp", "mediump")),
+    ("fp32", "precise"),
+    ("fp16", "highp"),
+    ("fp16_all", "highp"),
+)
+COLUMNS = (
+    "precision", "hint", "shape", "driver", "max error", "atol", "rtol", "allowed / seen", "NMSE", "allowed",
+)  # fmt: skip
 
 
 def main() -> None:
     print(f"| {' | '.join(COLUMNS)} |")
     print(f"|{' --- |' * len(COLUMNS)}")
     drivers: set[str] = set()
-    for precision, hint, shape in product(("fp32", "fp16_storage"), ("highp", "mediump"), SHAPES):
-        outcomes = [o for loaded in all_kernels().values() for o in _run(loaded, precision, hint, shape)]
-        drivers |= {o.driver for o in outcomes}
-        print(_row(outcomes))
+    for (precision, hint), shape, name in product(WAYS, SHAPES, DRIVERS):
+        outcomes = [
+            o for loaded in all_kernels().values() for o in _run(name, loaded, precision, hint, shape)
+        ]
+        drivers |= {f"{name}: {o.driver}" for o in outcomes}
+        if outcomes:
+            print(_row(name, outcomes), flush=True)
     print(*sorted(drivers), file=sys.stderr)
 
 
-def _run(loaded: LoadedKernel, precision: str, hint: str, shape: dict[str, AxisValue]) -> list[Outcome]:
-    axes = [
-        {"precision": precision, "hint": hint, "layout": layout, "vector": 4, "tile": "16x16"}
-        for layout in ("row", "column")
+def _run(
+    name: str, loaded: LoadedKernel, precision: str, hint: str, shape: dict[str, AxisValue]
+) -> list[Outcome]:
+    fixed = {"api": driver(name).api, "precision": precision, "hint": hint, "vector": 4, "tile": "16x16"}
+    cases = [
+        make_case(loaded.kernel, shape, axes={**fixed, "layout": layout, "halves": halves})
+        for layout, halves in (("row", "packed"), ("column", "packed"), ("row", "native"))
     ]
-    cases = [(loaded, make_case(loaded.kernel, shape, axes=a)) for a in axes]
     with tempfile.TemporaryDirectory() as folder:
-        return Bench(Path(folder), keep=True).run(cases)
+        bench = Bench(Path(folder), name, keep=True)
+        return bench.run(bench.possible(loaded, cases))
 
 
-def _row(outcomes: list[Outcome]) -> str:
+def _row(name: str, outcomes: list[Outcome]) -> str:
     first = next(o for o in outcomes if o.case.kernel == "attention_flash")
     seen, ratio = 0.0, np.inf
     for o in outcomes:
@@ -58,7 +74,7 @@ def _row(outcomes: list[Outcome]) -> str:
     shape = f"{w['seq']}×{w['kv_seq']}×{w['head_dim']}" + (" causal" if w["causal"] else "")
     nmse = max(o.numerics.nmse for o in outcomes)
     return (
-        f"| {a['precision']} | {a['hint']} | {shape} | {seen:.1e} | {t.atol:.1e} "
+        f"| {a['precision']} | {a['hint']} | {shape} | {name} | {seen:.1e} | {t.atol:.1e} "
         f"| {t.rtol:.1e} | {ratio:.0f} | {nmse:.0e} | {t.nmse:.0e} |"
     )
 

@@ -64,6 +64,8 @@ def test_mutant_is_killed_where_it_is_wrong(name: str, mutant: Mutant, outcomes:
     assert (found.unwritten > 0) == mutant.unwritten
     for element in (found.first_bad, found.worst):
         assert element is not None
+        if mutant.race and name != "llvmpipe":
+            continue
         head, row, _ = outcome.coordinates(element.index)
         assert mutant.breaks(head, row), f"head {head} row {row} is not broken by: {mutant.fault}"
 
@@ -81,6 +83,8 @@ def test_mutant_breaks_the_rows_it_should_and_no_others(
     heads, rows = range(wrong.shape[0]), range(wrong.shape[1])
     expected = {(head, row) for head in heads for row in rows if mutant.breaks(head, row)}
     assert broken
+    if mutant.race and name != "llvmpipe":
+        return
     assert broken <= expected if mutant.race else broken == expected
 
 

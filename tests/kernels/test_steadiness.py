@@ -37,6 +37,8 @@ def test_n15_one_poisoned_row_leaves_every_other_bit_alone(
 def test_n14_every_replay_gives_the_same_bits(
     any_bench: Bench, loaded: LoadedKernel, seq: int, replays: int
 ) -> None:
+    if (any_bench.name, loaded.kernel.name) == ("swiftshader", "attention_naive"):
+        replays //= 5  # its barriers take a fifth of a second a run
     any_bench.replays = replays
     workload: dict[str, AxisValue] = {"seq": seq, "kv_seq": 150, "head_dim": 4, "heads": 1}
     axes: dict[str, AxisValue] = {"tile": "16x16", "api": any_bench.driver.api}
