@@ -69,8 +69,9 @@ static bool has_inout(const struct job_case *c) {
 /* Timed sequences run on what the ones before left, so their result says nothing if it feeds on
  * itself. */
 static bool timed_part(struct case_run *run) {
-    bool runs = run->spec->repeats > 0 || run->spec->warmup > 0;
-    return !runs || (case_time(run) && (has_inout(run->spec) || case_read_outputs(run)));
+    const struct job_case *c = run->spec;
+    bool runs = c->repeats > 0 || c->warmup > 0 || c->warmup_ms > 0;
+    return !runs || (case_time(run) && (has_inout(c) || case_read_outputs(run)));
 }
 
 /* A GPU that has clocked down may fail where a busy one does not (executorch#21939). */

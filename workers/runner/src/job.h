@@ -47,6 +47,7 @@ struct job_case {
     char id[JOB_ID_SIZE];
     char api[JOB_ID_SIZE];
     unsigned deadline_ms, warmup, repeats, replays;
+    unsigned warmup_ms;             /* the warm-up goes on until so long after its start */
     unsigned idle_replays, idle_ms; /* further replays, each after so long a rest */
     struct job_buffer *buffers;
     size_t buffer_count;

@@ -30,6 +30,10 @@ bool on_warmup(struct parser *p) {
     return take_unsigned(p, 0, 100000, &p->open->warmup);
 }
 
+bool on_warmup_ms(struct parser *p) {
+    return take_unsigned(p, 0, 60000, &p->open->warmup_ms);
+}
+
 bool on_repeats(struct parser *p) {
     return take_unsigned(p, 0, 10000, &p->open->repeats);
 }

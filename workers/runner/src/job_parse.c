@@ -112,6 +112,7 @@ static const struct statement statements[] = {
     {"api", 2, 2, IN_CASE, true, on_api, "api gles"},
     {"deadline_ms", 2, 2, IN_CASE, true, on_deadline, "deadline_ms N"},
     {"warmup", 2, 2, IN_CASE, true, on_warmup, "warmup N"},
+    {"warmup_ms", 2, 2, IN_CASE, true, on_warmup_ms, "warmup_ms N"},
     {"repeats", 2, 2, IN_CASE, true, on_repeats, "repeats N"},
     {"replays", 2, 2, IN_CASE, true, on_replays, "replays N"},
     {"idle_replays", 3, 3, IN_CASE, true, on_idle_replays, "idle_replays N IDLE_MS"},

@@ -26,6 +26,8 @@ static const char usage[] =
     "                                           lower the device's limits, take features away\n"
     "  TILEFARM_VALIDATE=1                      Vulkan under the Khronos validation layer\n"
     "  TILEFARM_SYSFS=DIR                       read sensors below DIR\n"
+    "  TILEFARM_NVML=FILE                       load this library for the sensors of NVIDIA's "
+    "GPUs\n"
     "  TILEFARM_EGL_PLATFORM=surfaceless|device|default\n"
     "exit code: 0 final record written, 1 stdout closed or signal, 2 usage or job file,\n"
     "           3 no driver could be opened (probe)\n";

@@ -40,6 +40,7 @@ bool on_case(struct parser *p);
 bool on_api(struct parser *p);
 bool on_deadline(struct parser *p);
 bool on_warmup(struct parser *p);
+bool on_warmup_ms(struct parser *p);
 bool on_repeats(struct parser *p);
 bool on_replays(struct parser *p);
 bool on_idle_replays(struct parser *p);

@@ -1,4 +1,4 @@
-/* Sensors in sysfs; see sensors.h. */
+/* Sensors in sysfs, and which GPU's are read; see sensors.h. */
 #include "sensors.h"
 
 #include <dirent.h>
@@ -131,7 +131,25 @@ void sensors_open(struct sensors *s, const char *root) {
     find_throttle(s, root);
 }
 
+void sensors_follow(struct sensors *s, const char *vendor, const char *adapter) {
+    s->through_nvml = false;
+    if (strstr(vendor, "NVIDIA") == NULL) { /* a software driver beside such a GPU, for one */
+        return;
+    }
+    if (!s->nvml_tried) {
+        s->nvml_tried = true;
+        s->nvml = nvml_open(getenv("TILEFARM_NVML"));
+    }
+    if (s->nvml != NULL) { /* Tegra and nouveau have none; sysfs may know more there */
+        s->through_nvml = true;
+        (void)nvml_choose(s->nvml, adapter);
+    }
+}
+
 struct reading sensors_read(const struct sensors *s) {
+    if (s->through_nvml) {
+        return nvml_read(s->nvml);
+    }
     int64_t throttle = read_number(&s->throttle);
     return (struct reading){
         .gpu_hz = read_number(&s->clock_hz),
@@ -148,6 +166,9 @@ static void close_sensor(struct sensor *s) {
 }
 
 void sensors_close(struct sensors *s) {
+    nvml_close(s->nvml);
+    s->nvml = NULL;
+    s->nvml_tried = s->through_nvml = false;
     if (s->open) {
         close_sensor(&s->clock_hz);
         close_sensor(&s->temp_mc);

@@ -9,6 +9,9 @@
 #define SLOPE_CEILING_NS 50000000 /* a kernel slower than this is its own slope */
 #define SLOPE_MAX 32
 #define SLACK_NS 20000
+#define WARMUP_NS 5000000 /* of work in one submission */
+#define WARMUP_GROWTH 8   /* at most, because the first ones are mostly the cost of submitting */
+#define WARMUP_PASSES 4096
 
 const char *timer_trust_name(enum timer_trust trust) {
     static const char *const names[] = {"absent", "trusted", "disagrees", "disjoint"};
@@ -56,6 +59,15 @@ unsigned timing_slope_n(const struct timing *t) {
     }
     int64_t n = wall <= 0 ? SLOPE_MAX : SLOPE_BUDGET_NS / wall;
     return n < 2 ? 2 : n > SLOPE_MAX ? SLOPE_MAX : (unsigned)n;
+}
+
+unsigned timing_warmup_n(unsigned n, int64_t wall_ns, size_t passes) {
+    uint64_t most = passes >= WARMUP_PASSES ? 1 : WARMUP_PASSES / (passes == 0 ? 1 : passes);
+    uint64_t grown = (uint64_t)n * WARMUP_GROWTH;
+    uint64_t wanted = wall_ns <= 0 ? grown : (uint64_t)n * WARMUP_NS / (uint64_t)wall_ns;
+    wanted = wanted < grown ? wanted : grown;
+    wanted = wanted < most ? wanted : most;
+    return wanted == 0 ? 1 : (unsigned)wanted;
 }
 
 bool timing_is_possible(int64_t gpu_ns, int64_t wall_ns) {

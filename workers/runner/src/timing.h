@@ -32,6 +32,10 @@ int64_t timing_least(const int64_t *values, size_t count);
 /* How many sequences to run for the slope; 0 if the slope would tell nothing that its time is
  * worth. */
 unsigned timing_slope_n(const struct timing *t);
+/* How many sequences of so many passes the next submission of a warm-up should hold, after one of n
+ * that took wall_ns: about 5 ms of work, so that a short kernel does not leave the GPU idle while
+ * the host submits. */
+unsigned timing_warmup_n(unsigned n, int64_t wall_ns, size_t passes);
 /* The verdict where no slope is needed (timing_slope_n gives 0): a sequence of over 50 ms is its
  * own slope. */
 enum timer_trust timing_trust_without_slope(const struct timing *t);

@@ -19,7 +19,7 @@ struct fake_buffer {
 
 /* Of this process: a fresh child starts anew. */
 struct fake_state {
-    unsigned dispatches, rested, buffers, timed;
+    unsigned runs, dispatches, rested, buffers, timed;
     bool lost;         /* every call fails from now on */
     bool lost_on_free; /* and this is when it begins */
 };

@@ -22,7 +22,8 @@
  *                                    4 s too much
  *     slow=MS · slow_compile=MS      a dispatch, or compiling, takes that long
  *
- * FAKE_OPEN=fail|crash|hang makes opening fail, FAKE_BUFFERS=N lets the Nth buffer fail. */
+ * FAKE_OPEN=fail|crash|hang makes opening fail, FAKE_BUFFERS=N lets the Nth buffer fail,
+ * FAKE_VENDOR names the GPU's vendor. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,8 @@ static struct device *open_device(const struct backend *backend, struct failure 
     d->limits.value[LIMIT_STORAGE_ALIGN] = 256;
     d->limits.value[LIMIT_STORAGE_BYTES] = 1u << 20;
     d->timer_bits = 64;
+    const char *vendor = getenv("FAKE_VENDOR");
+    (void)snprintf(d->driver.vendor, sizeof d->driver.vendor, "%s", vendor == NULL ? "" : vendor);
     return d;
 }
 
@@ -285,6 +288,7 @@ static bool fake_run(struct device *d, const struct sequence *sequence, unsigned
     const char *text = ((const struct fake_program *)sequence->dispatches[0].program)->text;
     int64_t start = clock_ns();
     (void)d;
+    fake.runs++;
     for (unsigned t = 0; t < times; t++) {
         for (size_t i = 0; i < sequence->count; i++) {
             if (!fake_dispatch(&sequence->dispatches[i], failure)) {

@@ -130,6 +130,17 @@ static int drop(const char *path, const struct stat *info, int type, struct FTW 
     return remove(path);
 }
 
+static void warm_up_submissions_are_of_5_ms(void) {
+    CHECK(timing_warmup_n(1, 60000000, 1) == 1);
+    CHECK(timing_warmup_n(1, 2000000, 1) == 2);
+    CHECK(timing_warmup_n(1, 50000, 1) == 8); /* mostly the cost of submitting: grows in steps */
+    CHECK(timing_warmup_n(8, 80000, 1) == 64);
+    CHECK(timing_warmup_n(512, 2500000, 1) == 1024);
+    CHECK(timing_warmup_n(64, 40000000, 1) == 8); /* and shrinks at once */
+    CHECK(timing_warmup_n(4096, 5000, 1) == 4096 && timing_warmup_n(4096, 5000, 3) == 1365);
+    CHECK(timing_warmup_n(1, 5000, 5000) == 1 && timing_warmup_n(2, 0, 1) == 16);
+}
+
 static void sensors_of_phones(void) {
     char adreno[] = "/tmp/runner-adreno-XXXXXX", mali[] = "/tmp/runner-mali-XXXXXX";
     struct sensors s = {.open = false};
@@ -180,6 +191,7 @@ int main(void) {
     reasons_carry_both_numbers();
     cases_are_checked_before_they_run();
     timers_are_judged();
+    warm_up_submissions_are_of_5_ms();
     sensors_of_phones();
     driver_in_the_memory_map();
     return 0;

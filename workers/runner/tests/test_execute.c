@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "clock.h"
 #include "execute.h"
+#include "fake.h"
 #include "job_folder.h"
 #include "probe.h"
 #include "probe_child.h"
@@ -193,6 +195,34 @@ static void in_this_process(void) {
     folder_close(&f);
 }
 
+/* One case in this process, from a fresh count. */
+static void run_here(const char *program, const char *extra) {
+    struct job_folder f;
+    folder_open(&f);
+    folder_case(&f, "c", program, extra);
+    struct job *job = folder_load(&f);
+    struct execution e = {.job = job, .sysfs_root = "/nonexistent", .board = board};
+    int null = open("/dev/null", O_WRONLY);
+    CHECK(null >= 0);
+    fake.runs = fake.dispatches = 0;
+    CHECK(execute_batch(null, 0, &e) == CHILD_DONE && close(null) == 0);
+    job_free(job);
+    folder_close(&f);
+}
+
+/* One verified sequence, one of warm-up and two timed ones; of this length none for a slope. */
+static void warm_up_by_time(void) {
+    run_here("double slow=3", "");
+    CHECK(fake.dispatches == 4);
+    int64_t start = clock_ms();
+    run_here("double slow=3", "warmup_ms 40\n");
+    CHECK(fake.dispatches > 4 && clock_ms() - start >= 40 + 3 * 3);
+    run_here("double slow=9", "warmup_ms 8\n"); /* the counted one took that long */
+    CHECK(fake.dispatches == 4);
+    run_here("double", "warmup_ms 200\n");
+    CHECK(fake.dispatches > 4 * fake.runs); /* a short kernel keeps the GPU busy */
+}
+
 static void probing(void) {
     char text[4096];
     struct probe probe = {.api = "gles", .impose = "invocations=7"};
@@ -226,6 +256,7 @@ int main(void) {
     bad_blobs();
     no_driver();
     probing();
+    warm_up_by_time();
     in_this_process(); /* last, because it leaves the fake device lost */
     return 0;
 }

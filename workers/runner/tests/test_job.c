@@ -34,7 +34,8 @@ static void good_file(void) {
     CHECK_TEXT(job->blobs, "/jobs/1/../blobs");
     CHECK(job->heartbeat_ms == 500);
     const struct job_case *c = &job->cases[0];
-    CHECK(c->warmup == 2 && c->repeats == 3 && c->replays == 4 && c->deadline_ms == 100);
+    CHECK(c->warmup_ms == 0 && c->warmup == 2 && c->repeats == 3 && c->replays == 4 &&
+          c->deadline_ms == 100);
     CHECK(c->buffer_count == 3 && c->pass_count == 1);
     CHECK(c->buffers[0].role == ROLE_IN && c->buffers[2].role == ROLE_SCRATCH);
     CHECK(c->buffers[1].checked && c->buffers[1].atol == 1e-3 && c->buffers[1].nmse == 0.5);
@@ -48,17 +49,17 @@ static void good_file(void) {
 
 static void every_statement_of_vulkan(void) {
     struct job_error error = {""};
-    struct job *job =
-        parse(HEAD "adapter vulkan 13-0a1b\nenable float16,storage16\n" CASE
-                   "idle_replays 50 60000\n" BUFS PASS "constants 0,4294967295\nsubgroup 32\n" PASS
-                   "check y " H " 0 0 0\nshape y 1,7\nkeep y failed\nendcase\nend 1\n",
-              &error);
+    struct job *job = parse(HEAD "adapter vulkan 13-0a1b\nenable float16,storage16\n" CASE
+                                 "warmup_ms 60000\nidle_replays 50 60000\n" BUFS PASS
+                                 "constants 0,4294967295\nsubgroup 32\n" PASS "check y " H
+                                 " 0 0 0\nshape y 1,7\nkeep y failed\nendcase\nend 1\n",
+                            &error);
     CHECK_TEXT(error.text, "");
     CHECK_TEXT(job->adapter_api, "vulkan");
     CHECK_TEXT(job->adapter, "13-0a1b");
     CHECK_TEXT(job->enable, "float16,storage16");
     const struct job_case *c = &job->cases[0];
-    CHECK(c->idle_replays == 50 && c->idle_ms == 60000);
+    CHECK(c->idle_replays == 50 && c->idle_ms == 60000 && c->warmup_ms == 60000);
     CHECK(c->passes[0].constant_count == 2 && c->passes[0].subgroup == 32);
     CHECK(c->passes[0].constants[0] == 0 && c->passes[0].constants[1] == UINT32_MAX);
     CHECK(c->passes[1].constant_count == 0 && c->passes[1].subgroup == 0);
@@ -101,6 +102,9 @@ static const struct {
     {HEAD "case c\napi gles\nendcase\n", "job.txt:7: endcase: case c has no \"deadline_ms\""},
     {HEAD CASE BUFS "endcase\n", "job.txt:11: endcase: case c has no \"pass\""},
     {HEAD CASE "replays 0\n", "job.txt:8: replays: \"0\" is not a whole number from 1 to 100000"},
+    {HEAD CASE "warmup_ms 60001\n",
+     "job.txt:8: warmup_ms: \"60001\" is not a whole number from 0 to 60000"},
+    {HEAD CASE "warmup_ms 1\nwarmup_ms 1\n", "job.txt:9: warmup_ms: is given twice"},
     {HEAD CASE "buffer x in f32 4\n", "job.txt:8: buffer: role in needs a BLOB"},
     {HEAD CASE "buffer x out f32 4 " H "\n", "job.txt:8: buffer: role out takes no BLOB"},
     {HEAD CASE "buffer x in f32 4 abc\n",
