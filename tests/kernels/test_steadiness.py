@@ -47,6 +47,24 @@ def test_n14_every_replay_gives_the_same_bits(
     assert list(outcome.numerics.hashes.values()) == [replays + any_bench.repeats]
 
 
+def test_g1_14_a_hint_that_the_driver_ignores_changes_no_bits(any_bench: Bench, loaded: LoadedKernel) -> None:
+    """G1-14: llvmpipe computes mediump in fp16; lavapipe and SwiftShader pass over RelaxedPrecision.
+
+    The report says NO_EFFECT where the bits and the times are the same (tests/unit/analysis)."""
+    workload: dict[str, AxisValue] = {"seq": 40, "head_dim": 16, "heads": 2}
+    cases = [
+        make_case(
+            loaded.kernel,
+            workload,
+            axes={"api": any_bench.driver.api, "tile": "8x8", "vector": 4, "hint": hint},
+        )
+        for hint in ("highp", "mediump")
+    ]
+    highp, mediump = any_bench.run([(loaded, case) for case in cases])
+    assert highp.verdict == mediump.verdict == "pass"
+    assert (highp.numerics.hash == mediump.numerics.hash) == (any_bench.driver.api == "vulkan")
+
+
 def test_llvmpipe_loop_limit_is_reported_as_a_mismatch(
     bench: Bench, kernels: dict[str, LoadedKernel]
 ) -> None:
