@@ -32,9 +32,10 @@ def _case_lines(case: CaseJob) -> list[str]:
         f"api {case.api}",
         f"deadline_ms {case.deadline_ms}",
         f"warmup {case.warmup}",
-        f"repeats {case.repeats}",
-        f"replays {case.replays}",
     ]
+    if case.warmup_ms:
+        lines.append(f"warmup_ms {case.warmup_ms}")
+    lines += [f"repeats {case.repeats}", f"replays {case.replays}"]
     if case.idle_replays:
         lines.append(f"idle_replays {case.idle_replays} {case.idle_ms}")
     for b in case.buffers:

@@ -65,7 +65,7 @@ def quick_suite(kernels: Mapping[str, Kernel]) -> Suite:
             _block(fma, rate, None, api=("vulkan",), hint=("precise",)),
             _block(fma, rate, None, api=("vulkan",), precision=("fp16",)),
         ),
-        sampling=Sampling(repeats=10, warmup=1, deadline_s=60),
+        sampling=Sampling(repeats=10, warmup=1, deadline_s=60, warmup_ms=300),
     )
 
 

@@ -59,6 +59,8 @@ class CaseJob:
     checks: list[CheckJob]
     deadline_ms: int = 30_000
     warmup: int = 1
+    warmup_ms: int = 0
+    """Untimed sequences go on until so long after the first one; counts against the deadline."""
     repeats: int = 10
     replays: int = 1
     idle_replays: int = 0

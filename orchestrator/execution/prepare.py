@@ -122,6 +122,7 @@ class Preparer:
             ],
             deadline_ms=sampling.deadline_s * 1000 + sampling.rest_ms,
             warmup=sampling.warmup,
+            warmup_ms=sampling.warmup_ms,
             repeats=sampling.repeats,
             replays=sampling.replays,
             idle_replays=sampling.idle_replays,

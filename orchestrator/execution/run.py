@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from orchestrator import __version__
+from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.job import CanaryJob, CaseJob
 from orchestrator.domain.names import Lane
@@ -20,6 +21,7 @@ from orchestrator.execution.prepare import Degenerate, Prepared, prepare_all
 from orchestrator.execution.run_folder import Manifest, RunFolder, previous_results
 from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.canary import PlannedCanary
+from orchestrator.planning.estimate import Estimate
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.render import VULKAN
@@ -80,11 +82,12 @@ def start_run(
         for planned in device.cases:
             match prepared[planned.case_id]:
                 case Prepared(job=job):
-                    estimate_ms = round(planned.estimate.seconds * 1000)
-                    jobs[device_id].append(replace(job, estimate_ms=estimate_ms))
+                    jobs[device_id].append(_for_device(job, device.device, planned.estimate))
                 case Degenerate(reason):
                     pruned.append(Pruned(device_id, planned.case_id, Verdict.INVALID, [reason]))
-        canaries[device_id] = [_canary(planned, prepared[planned.case_id]) for planned in device.canaries]
+        canaries[device_id] = [
+            _canary(planned, device.device, prepared[planned.case_id]) for planned in device.canaries
+        ]
     infos = {p.info.case.case_id: p.info for p in _ready(prepared)}
     infos |= _undispatched(plan, kernels, infos)
     results = RunResults(
@@ -169,16 +172,23 @@ def _ready(prepared: Mapping[str, Prepared | Degenerate]) -> list[Prepared]:
     return [p for p in prepared.values() if isinstance(p, Prepared)]
 
 
-def _canary(planned: PlannedCanary, prepared: Prepared | Degenerate) -> CanaryJob:
+def _for_device(job: CaseJob, device: DeviceRecord, estimate: Estimate) -> CaseJob:
+    """The clock of a software driver is its host's, which no idle GPU lets fall: no warm-up by time there."""
+    profile = device.profile(job.api)
+    software = profile is not None and profile.software
+    return replace(
+        job, estimate_ms=round(estimate.seconds * 1000), warmup_ms=0 if software else job.warmup_ms
+    )
+
+
+def _canary(planned: PlannedCanary, device: DeviceRecord, prepared: Prepared | Degenerate) -> CanaryJob:
     """
     Raises:
         KernelFolderError: its reference has no signal, so that it could vouch for nothing.
     """
     if isinstance(prepared, Degenerate):
         raise KernelFolderError(f"kernels/{planned.case.kernel}: the canary has no signal: {prepared.reason}")
-    estimate_ms = round(planned.estimate.seconds * 1000)
-    job = replace(prepared.job, estimate_ms=estimate_ms)
-    return CanaryJob(job, planned.factor, planned.expected_ns)
+    return CanaryJob(_for_device(prepared.job, device, planned.estimate), planned.factor, planned.expected_ns)
 
 
 def _undispatched(

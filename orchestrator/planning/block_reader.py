@@ -10,9 +10,10 @@ from orchestrator.planning.matrix import Block, Exclude, Sampling, Space
 from orchestrator.planning.suggest import did_you_mean, shown
 from orchestrator.planning.yaml_tree import Fields, Node, Problem, path_part
 
-SAMPLING_KEYS = ("repeats", "warmup", "replays", "idle_replays", "idle_s", "deadline_s")
+SAMPLING_KEYS = ("repeats", "warmup", "warmup_ms", "replays", "idle_replays", "idle_s", "deadline_s")
 BLOCK_KEYS = ("name", "kernel", "workloads", "axes", "inputs", "seeds", "excludes", *SAMPLING_KEYS)
 MAX_REST_S = 600.0
+MAX_WARMUP_MS = 60_000
 MAX_CASE_MS = 86_400_000
 """The runner takes no longer deadline."""
 
@@ -27,7 +28,11 @@ def read_sampling(record: Record, default: Sampling) -> Sampling:
         idle_replays=record.integer("idle_replays", default.idle_replays, 0, 10_000),
         idle_ms=default.idle_ms if rest_s is None else max(1, round(rest_s * 1000)),
         deadline_s=record.integer("deadline_s", default.deadline_s, 1, 3_600),
+        warmup_ms=record.integer("warmup_ms", default.warmup_ms, 0, MAX_WARMUP_MS),
     )
+    if found.warmup_ms >= found.deadline_s * 1000:
+        what = f"{found.warmup_ms} ms of warm-up leave nothing of the deadline of {found.deadline_s} s"
+        record.problem("warmup_ms" if "warmup_ms" in record.node.entries else "deadline_s", what)
     if found.idle_replays and not found.idle_ms and "idle_s" not in record.node.entries:
         record.problem("idle_replays", "rests of no length; give idle_s, the seconds of rest before each")
     longest_ms = found.deadline_s * 1000 + found.rest_ms

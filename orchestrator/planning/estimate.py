@@ -69,24 +69,24 @@ class Estimator:
         *,
         probe: bool = False,
     ) -> Estimate:
-        """Device seconds of one case, compilation and rests included.
+        """Device seconds of one case; compilation, rests and the timed warm-up included.
 
         Args:
             shaders: its number of passes.
             probe: it is written to come near the device's peak.
         """
-        rest_s = sampling.rest_ms / 1e3
+        aside_s = (sampling.rest_ms + (0 if _software(device, api) else sampling.warmup_ms)) / 1e3
         trial = self._on_device.get((device.device_id, case_id))
         if trial is not None:
-            return Estimate(rest_s + _measured_s(trial, sampling), "device")
+            return Estimate(aside_s + _measured_s(trial, sampling), "device")
         trial = self._on_soc.get((device.soc.name, case_id))
         if trial is not None:
-            return Estimate(rest_s + _measured_s(trial, sampling), "soc")
+            return Estimate(aside_s + _measured_s(trial, sampling), "soc")
         speed = _speed(device, api)
         flops_per_s = speed.flops_per_s * (PROBE_GAIN if probe else 1)
         once_s = max(cost.flops / flops_per_s, cost.bytes_moved / speed.bytes_per_s)
         busy_s = FIXED_S + shaders * speed.compile_s + once_s * (1 + sampling.sequences)
-        return Estimate(rest_s + busy_s, "guess")
+        return Estimate(aside_s + busy_s, "guess")
 
 
 def _says_something(trial: Trial) -> bool:
@@ -95,7 +95,7 @@ def _says_something(trial: Trial) -> bool:
 
 
 def _measured_s(trial: Trial, sampling: Sampling) -> float:
-    """Without rests."""
+    """Without rests and the timed warm-up."""
     timing = trial.timing
     if timing is None or not timing.wall_ns:
         return trial.duration_ms / 1e3
@@ -106,7 +106,11 @@ def _measured_s(trial: Trial, sampling: Sampling) -> float:
 
 
 def _speed(device: DeviceRecord, api: str) -> _Speed:
-    profile = device.profile(api)
-    if device.virtual or (profile is not None and profile.software):
+    if device.virtual or _software(device, api):
         return _SOFTWARE_SPEED
     return _PHONE_SPEED if device.transport == "adb" else _DESKTOP_SPEED
+
+
+def _software(device: DeviceRecord, api: str) -> bool:
+    profile = device.profile(api)
+    return profile is not None and profile.software

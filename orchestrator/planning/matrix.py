@@ -46,6 +46,8 @@ class Sampling:
     idle_ms: int = 0
     deadline_s: int = 30
     """A case that takes longer, rests aside, is hung."""
+    warmup_ms: int = 0
+    """Untimed sequences go on until so long after the first one; 0 on software drivers (decision 0017)."""
 
     @property
     def sequences(self) -> int:

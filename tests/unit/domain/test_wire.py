@@ -71,7 +71,7 @@ def test_numbers_that_json_lacks_are_words() -> None:
 def test_a_message_in_old_words_is_still_read() -> None:
     """Optional fields may be missing: an older worker or an older run wrote less."""
     body = strict(to_json(JOB))
-    for optional in ("deadline_ms", "warmup", "repeats", "replays"):
+    for optional in ("deadline_ms", "warmup", "warmup_ms", "repeats", "replays"):
         del body[optional]
     assert from_json(type(JOB), json.dumps(body), "test").repeats == 10
 

@@ -169,6 +169,27 @@ def test_canaries_are_planned_once_and_a_resumed_run_keeps_them(
     assert sent == {"phone-a": [bird.case_id], "phone-b": []}
 
 
+def test_only_hardware_warms_up_by_time(tmp_path: Path, kernels: dict[str, LoadedKernel]) -> None:
+    """A software driver's clock is its host's (decision 0017); each API of a device counts for itself."""
+    bird = point(7)
+    whole = guarded(bird)
+    first, second = whole.devices
+    (profile,) = first.device.profiles
+    hardware = replace(first.device, profiles=[replace(profile, renderer="NVIDIA H200/PCIe/SSE2")])
+    mixed = replace(second.device, profiles=[profile, replace(hardware.profiles[0], api="vulkan")])
+    warm = replace(
+        whole,
+        devices=[replace(first, device=hardware), replace(second, device=mixed, canaries=first.canaries)],
+        suite=replace(whole.suite, sampling=Sampling(warmup_ms=400)),
+        sampling={bird.case_id: Sampling(warmup_ms=100)},
+    )
+    manifest = start_run(warm, kernels, request(tmp_path), lambda _: None).manifest()
+    assert [j.warmup_ms for j in manifest.jobs["phone-a"]] == [400, 400]
+    assert [c.job.warmup_ms for c in manifest.canaries["phone-a"]] == [100]
+    assert [j.warmup_ms for j in manifest.jobs["phone-b"]] == [0], "its GLES is llvmpipe"
+    assert [c.job.warmup_ms for c in manifest.canaries["phone-b"]] == [0]
+
+
 def test_a_canary_without_signal_could_vouch_for_nothing(
     tmp_path: Path, kernels: dict[str, LoadedKernel]
 ) -> None:

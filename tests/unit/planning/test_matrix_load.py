@@ -17,6 +17,7 @@ FULL = """\
         description: minutes
         repeats: 5
         warmup: 2
+        warmup_ms: 300
         replays: 3
         deadline_s: 20
         budget: {minutes: 1.5}
@@ -55,10 +56,10 @@ def test_everything_that_the_file_says_is_in_the_matrix(tmp_path: Path):
     suite = matrix.suite("smoke")
     assert suite.description == "minutes"
     assert (suite.sampling.repeats, suite.sampling.warmup, suite.sampling.replays) == (5, 2, 3)
-    assert (suite.sampling.deadline_s, suite.budget_s) == (20, 90.0)
+    assert (suite.sampling.deadline_s, suite.budget_s, suite.sampling.warmup_ms) == (20, 90.0, 300)
     main, probe = suite.blocks
     assert main.name == "main"
-    assert (main.kernel, main.op, main.line) == ("attention_toy", "attention", 11)
+    assert (main.kernel, main.op, main.line) == ("attention_toy", "attention", 12)
     assert main.inputs == ("normal", "n1_logit_151")
     assert main.seeds == (1, 2)
     assert main.excludes[0].expires == date(2027, 1, 31)
@@ -66,7 +67,7 @@ def test_everything_that_the_file_says_is_in_the_matrix(tmp_path: Path):
     assert matrix.excludes[0].when == "attention_* and seq=9"
     (expectation,) = matrix.expectations
     assert expectation.verdict is Verdict.MISMATCH
-    assert expectation.line == 30
+    assert expectation.line == 31
     assert expectation.covers_device("SM8650", "llvmpipe (LLVM 15)") is True
     assert expectation.covers_device("SM8650", "Adreno 750") is False
     assert matrix.warnings == ()
@@ -115,11 +116,11 @@ def test_expired_excludes_and_expectations_are_out_of_force_and_reported(tmp_pat
     assert matrix.expectations == ()
     assert matrix.suite("smoke").blocks[0].excludes == ()
     assert matrix.warnings == (
-        "matrix.yaml:22: suites.smoke.blocks.0.excludes.0: expired on 2027-01-31; its points run again. "
+        "matrix.yaml:23: suites.smoke.blocks.0.excludes.0: expired on 2027-01-31; its points run again. "
         'Remove it, or have "kernels" set a new date',
-        "matrix.yaml:28: excludes.0: expired on 2027-02-28; its points run again. "
+        "matrix.yaml:29: excludes.0: expired on 2027-02-28; its points run again. "
         'Remove it, or have "kernels" set a new date',
-        "matrix.yaml:36: expectations.0: expired on 2027-06-30; a failure counts as one again. "
+        "matrix.yaml:37: expectations.0: expired on 2027-06-30; a failure counts as one again. "
         'Remove it, or have "kernels" set a new date',
     )
 

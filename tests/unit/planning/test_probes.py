@@ -130,6 +130,26 @@ def test_blocks_say_how_often_their_cases_run_and_the_first_block_counts(matrix:
     assert found["gauge None None gles"] == found["bird None None vulkan"] == Sampling(repeats=3)
 
 
+def test_a_block_may_warm_up_longer_and_hardware_is_planned_with_it(tmp_path: Path) -> None:
+    text = TEXT.replace("replays: 12", "warmup_ms: 100").replace("replays: 59", "warmup_ms: 20000")
+    matrix = load(tmp_path, text)
+    hardware = replace(GLES, renderer="Adreno (TM) 750")
+    phone = device("phone", hardware, VULKAN, transport="adb", resource="phone")
+    plan = build_plan(matrix, "s", kernels(), [phone, OLD])
+    assert {plan.sampling_of(i).warmup_ms for i, c in plan.cases.items() if c.axes.get("tile")} == {
+        100,
+        20_000,
+    }
+
+    def least_s(device_id: str) -> list[float]:
+        cases = planned(plan, device_id).cases
+        warm = [c for c in cases if plan.sampling_of(c.case_id).warmup_ms == 20_000]
+        return [c.estimate.seconds - plan.sampling_of(c.case_id).rest_ms / 1000 for c in warm]
+
+    assert min(least_s("phone")) > 20
+    assert max(least_s("old")) < 20, "a software driver warms up by count alone"
+
+
 def test_g1_01_how_often_a_case_runs_is_no_part_of_its_id(matrix: Matrix, tmp_path: Path) -> None:
     """G1-01 wants the count on record with the test: it is, beside the id, so that history goes on (0013)."""
     more = load(tmp_path, TEXT.replace("replays: 12", "replays: 100"))
@@ -235,6 +255,17 @@ def test_a_latency_factor_must_be_a_number_above_1(matrix: Matrix, factor: objec
             "idle_replays: 9000",
             "13: suites.s.blocks.1.idle_replays: a case may take 150.0 h",
         ),
+        (
+            "replays: 59",
+            "warmup_ms: 60001",
+            "12: suites.s.blocks.1.warmup_ms: must be a whole number from 0 to 60000",
+        ),
+        (
+            "replays: 59",
+            "warmup_ms: 30000",
+            "12: suites.s.blocks.1.warmup_ms: 30000 ms of warm-up leave nothing of the deadline of 30 s",
+        ),
+        ("replays: 12", "warmup_ms: 29999", None),
         (
             "replays: 59",
             "replays: 0",

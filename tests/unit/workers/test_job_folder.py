@@ -27,6 +27,7 @@ CASE = CaseJob(
     checks=[CheckJob("o", "e" * 64, 1e-6, 0.0, 2.5e-10, "always", shape=(8, 8))],
     deadline_ms=20_000,
     warmup=1,
+    warmup_ms=400,
     repeats=10,
     replays=2,
     idle_replays=50,
@@ -45,6 +46,7 @@ case case-a
 api vulkan
 deadline_ms 20000
 warmup 1
+warmup_ms 400
 repeats 10
 replays 2
 idle_replays 50 60000
@@ -79,10 +81,24 @@ def test_the_text_of_a_job() -> None:
 def test_what_is_not_asked_for_is_not_written() -> None:
     """A runner of the time before Vulkan understands a job for GLES."""
     plain = replace(
-        CASE, passes=[PassJob("d" * 64, (1, 1, 1), 0, ("o",))], checks=[], idle_replays=0, kept=()
+        CASE,
+        passes=[PassJob("d" * 64, (1, 1, 1), 0, ("o",))],
+        checks=[],
+        warmup_ms=0,
+        idle_replays=0,
+        kept=(),
     )
     words = {line.split(" ")[0] for line in job_text("run-1", [plain], "blobs").splitlines()}
-    assert not words & {"adapter", "enable", "idle_replays", "constants", "subgroup", "shape", "keep"}
+    assert not words & {
+        "adapter",
+        "enable",
+        "warmup_ms",
+        "idle_replays",
+        "constants",
+        "subgroup",
+        "shape",
+        "keep",
+    }
 
 
 def test_no_case_is_a_whole_file_too() -> None:
