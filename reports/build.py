@@ -7,6 +7,7 @@ from datetime import date
 from orchestrator.analysis.canaries import canary_facts
 from orchestrator.analysis.compare import Change, Comparison, compare
 from orchestrator.analysis.hints import HintEffect, hint_effects
+from orchestrator.analysis.other_api import of_other_api, other_apis
 from orchestrator.analysis.outcome import CompileWhen, JudgedTrial, compile_recorded, judge
 from orchestrator.analysis.pairs import PairTable, pair_tables
 from orchestrator.analysis.roofline import ceilings
@@ -17,10 +18,11 @@ from orchestrator.analysis.tiles import tile_grids
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.results import RunResults
+from reports.clocks import device_notes
 from reports.findings import Logs, findings
 from reports.labels import Labels
 from reports.model import DeviceSection, PrunedGroup, ReportModel, SocPage
-from reports.probes import precision_news, precision_tables, unprobed
+from reports.probes import precision_brief, precision_news, precision_tables, unprobed
 from reports.roofline import charts, places
 from reports.tables import best_groups, variant_tables
 from reports.text import file_stem
@@ -157,14 +159,17 @@ class _Builder:
             missing=tuple(m for m in results.missing if m.device_id == device.device_id),
             best=best_groups(variants, self._labels),
             tables=variant_tables(variants, anchors, hints, places(found_ceilings, variants)),
+            clock_notes=device_notes(trials),
             grids=tuple(tile_grids(results, trials, device.device_id)),
             hints=tuple(hints),
             pruned=_pruned(results, device.device_id, self._probe_ids),
+            other_apis=tuple(other_apis(p for p in results.pruned if p.device_id == device.device_id)),
             changes=tuple(sorted(self._changes[device.device_id], key=_importance)),
             pairs=tuple(p for p in self.pairs if device.device_id in (p.gles.device_id, p.vulkan.device_id)),
             rooflines=charts(found_ceilings, variants, self._labels),
             precision=precisions,
             precision_news=precision_news(precisions),
+            precision_brief=precision_brief(precisions),
             canaries=canary_facts(trials),
             unprobed=unprobed(results, trials, device.device_id),
             shared=next((s for s in self.shared if device.device_id in s.device_ids), None),
@@ -198,7 +203,7 @@ def soc_file_names(socs: Mapping[str, object]) -> dict[str, str]:
 def _pruned(results: RunResults, device_id: str, probes: frozenset[str]) -> tuple[PrunedGroup, ...]:
     groups: dict[str, list[str]] = defaultdict(list)
     for pruned in results.pruned:
-        if pruned.device_id == device_id and pruned.case_id not in probes:
+        if pruned.device_id == device_id and pruned.case_id not in probes and not of_other_api(pruned):
             groups["; ".join(pruned.reasons)].append(pruned.case_id)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     return tuple(PrunedGroup(reason, len(ids), tuple(ids[:MAX_LISTED])) for reason, ids in ordered)

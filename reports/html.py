@@ -13,10 +13,10 @@ from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.pairs import API_AXIS, Pair
 from orchestrator.analysis.tiles import TILE_AXIS
 from orchestrator.domain.case import Case, axis_text
-from reports import numbers, roofline
+from reports import clocks, numbers, roofline
 from reports.findings import MAX_DETAILED
 from reports.model import ReportModel, SocPage
-from reports.scope import scope_note, uncounted
+from reports.scope import other_api_note, scope_note, uncounted
 from reports.text import visible, visible_block
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -68,9 +68,13 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "outcomes": Outcome,
         "provisional": PROVISIONAL,
         "scope_note": scope_note(model.run),
+        "other_api_note": other_api_note(model),
         "uncounted": uncounted(model),
         "bar": numbers.bar,
         "fact": numbers.fact,
+        "clock_mark": clocks.mark,
+        "clock_sentence": clocks.sentence,
+        "by_clock": clocks.named_by_clock,
         "decimals_for": numbers.decimals_for,
         "heat_step": numbers.heat_step,
         "heat_steps": numbers.HEAT_STEPS,
@@ -145,6 +149,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "rate": numbers.rate,
     "binary": numbers.binary_size,
     "position": numbers.position,
+    "mhz": clocks.megahertz,
     "block": _block,
 }
 

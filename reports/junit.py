@@ -2,13 +2,15 @@
 
 Unexpected failure → ``failure``; infrastructure or a missing result → ``error``; refused, pruned or known
 failure → ``skipped`` with the reason; an unexpected pass passes and says so in ``system-out``. A case that
-passed but is slower than the caller's bound → ``failure`` of type ``slower``.
+passed but is slower than the caller's bound → ``failure`` of type ``slower``. Points of an API that a device
+does not have are no tests of it.
 """
 
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 
 from orchestrator.analysis.compare import Change
+from orchestrator.analysis.other_api import of_other_api
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
 from orchestrator.domain.results import Missing, Pruned, RunResults
 from reports.findings import repro_command
@@ -28,6 +30,8 @@ def render_junit(model: ReportModel, results: RunResults) -> str:
             item, results, slow.get((item.device.device_id, item.trial.case_id))
         )
     for pruned in results.pruned:
+        if of_other_api(pruned):
+            continue
         suites.setdefault(pruned.device_id, _Suite(pruned.device_id, pruned.device_id)).add_pruned(
             pruned, results
         )

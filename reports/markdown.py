@@ -2,9 +2,10 @@
 
 from orchestrator.analysis.compare import PROVISIONAL, Change
 from orchestrator.analysis.outcome import Outcome
-from reports.model import Finding, ReportModel
-from reports.numbers import duration, ratio, significant
-from reports.scope import Lost, lost, scope_note, uncounted
+from reports.clocks import mark, median_words
+from reports.model import BestRow, Finding, ReportModel
+from reports.numbers import ratio, significant
+from reports.scope import Lost, lost, other_api_note, scope_note, uncounted
 from reports.text import visible
 
 MAX_ROWS = 20
@@ -31,10 +32,13 @@ def render_markdown(model: ReportModel) -> str:
     lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for soc in model.socs:
         lines.append(f"| {_code(soc.soc)} | " + " | ".join(str(n) for n in soc.counts.row) + " |")
+    other = other_api_note(model)
+    lines += ["", f"{_text(other)}."] if other else []
     lines += _findings("Unexpected failures", model.findings(Outcome.FAILURE))
     infra = tuple(f for f in model.findings(Outcome.INFRA) if not f.uncounted)
     lines += _findings("Not obtained", infra, lost(model), uncounted(model))
     lines += _findings("Unexpected passes", model.findings(Outcome.UNEXPECTEDLY_PASSED))
+    lines += _list("Clocks", [f"{d.device.name}: {text}" for d, text in model.clock_notes])
     lines += _list("Failures by measured subgroup size", [k.sentence for k in model.by_subgroup])
     lines += _fastest(model)
     lines += _list("GLES and Vulkan side by side", [f"{p.names}: {p.sentence}" for p in model.pairs])
@@ -78,7 +82,7 @@ def _findings(
 def _fastest(model: ReportModel) -> list[str]:
     rows = [
         f"| {_code(d.device.name)} | {_code(group.workload)} | {_code(b.kernel)} {_code(b.precision)} | "
-        f"{_code(b.variant)} | {duration(b.stats.median_ns)} ({b.stats.clock}) | {ratio(b.speedup)} | "
+        f"{_code(b.variant)} | {_median(b)} ({b.stats.clock}) | {ratio(b.speedup)} | "
         f"{significant(b.gflops)} |"
         for d, group in model.best(MAX_WORKLOADS)
         for b in group.rows
@@ -94,11 +98,17 @@ def _fastest(model: ReportModel) -> list[str]:
     return head + rows + (["", f"{left} more workloads are in the report."] if left else [])
 
 
+def _median(b: BestRow) -> str:
+    moved = mark(b.clock)
+    return median_words(b.stats, b.clock) + (f", {moved}" if moved else "")
+
+
 def _changes(model: ReportModel) -> list[str]:
     comparison = model.comparison
     if comparison is None:
         return []
     lines = ["", f"**Change against run {_code(comparison.before.run_id)}** ({PROVISIONAL})", ""]
+    lines += [f"- {_text(note)}" for note in comparison.notes]
     for epoch in comparison.epochs[:MAX_ROWS]:
         lines.append(
             f"- new epoch: {_code(epoch.device_id)}: {_text(epoch.what)}: "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.analysis.canaries import CanaryFacts
+from orchestrator.analysis.clocks import ClockFacts
 from orchestrator.analysis.compare import Change, Comparison
 from orchestrator.analysis.hints import HintEffect
 from orchestrator.analysis.numerics import ElementError, ToleranceUse
@@ -96,6 +97,8 @@ class VariantRow:
     """The fastest correct row of its kernel, workload, inputs and clock."""
     roof: Point | None
     """Place under the device's measured ceilings; None for a wrong result or without probes."""
+    clock: ClockFacts
+    """Whether its median stands for one clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,8 @@ class BestRow:
     gflops: float | None
     of: int
     """Correct variants that it was chosen from."""
+    clock: ClockFacts
+    """It moved in this one only where it moved in all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +204,13 @@ class DeviceSection:
     missing: tuple[Missing, ...]
     best: tuple[BestGroup, ...]
     tables: tuple[VariantTable, ...]
+    clock_notes: tuple[str, ...]
+    """Trials whose clock moved, and throttled samples."""
     grids: tuple[TileGrid, ...]
     hints: tuple[HintEffect, ...]
     pruned: tuple[PrunedGroup, ...]
+    other_apis: tuple[str, ...]
+    """That the run's suite has points of and this device does not have."""
     changes: tuple[Change, ...]
     pairs: tuple[PairTable, ...]
     """The same points through the other API, on this device or on another driver of its processor."""
@@ -210,6 +219,8 @@ class DeviceSection:
     precision: tuple[PrecisionTable, ...]
     precision_news: tuple[str, ...]
     """Sentences worth reading beside the verdict."""
+    precision_brief: tuple[str, ...]
+    """One line an API, for the terminal."""
     canaries: tuple[CanaryFacts, ...]
     unprobed: tuple[Unprobed, ...]
     shared: SharedProcessor | None
@@ -285,6 +296,10 @@ class ReportModel:
         """Of all devices; what a canary took away comes first, because one fault explains many."""
         found = [f for soc in self.socs for d in soc.devices for f in d.of(*outcomes)]
         return tuple(sorted(found, key=lambda f: not f.uncounted))
+
+    @property
+    def clock_notes(self) -> tuple[tuple[DeviceSection, str], ...]:
+        return tuple((d, text) for soc in self.socs for d in soc.devices for text in d.clock_notes)
 
     @property
     def precision_news(self) -> tuple[tuple[DeviceSection, str], ...]:

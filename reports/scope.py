@@ -21,6 +21,15 @@ def override_words(run: RunInfo) -> list[str]:
     return [word for text in run.overrides for word in ("--set", shell_word(text))]
 
 
+def other_api_note(model: ReportModel) -> str:
+    """``Not counted: 138 points of another API (llvmpipe 85, lavapipe 53)``; empty without any."""
+    per_soc = [(s.soc, s.counts.other_api) for s in model.socs if s.counts.other_api]
+    if not per_soc:
+        return ""
+    named = ", ".join(f"{soc} {n}" for soc, n in per_soc)
+    return f"Not counted: {sum(n for _, n in per_soc)} points of another API ({named})"
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """Results that never came, of one device and for one reason."""

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestrator.analysis.clocks import steady, trial_clock
 from orchestrator.analysis.hints import HINT_AXIS, HintEffect
 from orchestrator.analysis.metrics import Baseline, BaselineKey, baselines, gflops, speedup, traffic_ratio
 from orchestrator.analysis.numerics import worst_error, worst_use
@@ -12,6 +13,7 @@ from orchestrator.analysis.replays import executions, range_words
 from orchestrator.analysis.roofline import Point
 from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.case import Case, axis_text
+from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from reports.labels import Labels
 from reports.model import BestGroup, BestRow, VariantRow, VariantTable
@@ -73,7 +75,7 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
             families[labels.workload(case), case.kernel, api, precision, stats.clock].append(item)
     groups: dict[str, list[BestRow]] = defaultdict(list)
     for (workload, kernel, api, precision, _), items in families.items():
-        best = min(items, key=_median)
+        best = min(steady(items, _trial), key=_median)
         stats = timing_stats(best.trial.timing)
         if stats is None:
             continue
@@ -92,6 +94,7 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
                 speedup=speedup(best, naive),
                 gflops=gflops(best.info.cost, stats),
                 of=len(items),
+                clock=trial_clock(best.trial),
             )
         )
     made = [BestGroup(workload, tuple(rows)) for workload, rows in groups.items()]
@@ -137,6 +140,7 @@ def _row(
     trial, info = item.trial, item.info
     stats = timing_stats(trial.timing)
     correct = trial.verdict is Verdict.PASS
+    clock = trial_clock(trial)
     return VariantRow(
         anchor=context.anchors.get(trial.case_id, ""),
         case_id=trial.case_id,
@@ -145,15 +149,16 @@ def _row(
         outcome=item.outcome,
         verdict=trial.verdict,
         stats=stats,
-        speedup=speedup(item, context.naive),
-        gflops=gflops(info.cost, stats) if stats is not None and correct else None,
+        speedup=None if clock.states else speedup(item, context.naive),
+        gflops=gflops(info.cost, stats) if stats is not None and correct and not clock.states else None,
         bytes_moved=info.cost.bytes_moved,
         traffic_ratio=traffic_ratio(info.cost),
         max_error=worst_error(trial.outputs),
         use=worst_use(trial.outputs, info.tolerance),
         compile_ns=sum(trial.timing.compile_ns) if trial.timing is not None else None,
         fastest=trial.case_id in fastest,
-        roof=context.roofs.get(trial.case_id),
+        roof=None if clock.states else context.roofs.get(trial.case_id),
+        clock=clock,
     )
 
 
@@ -177,13 +182,22 @@ def _values(case: Case, joined: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fastest(items: Iterable[JudgedTrial]) -> frozenset[str]:
-    """Per kernel, exact workload and clock, where at least two correct variants were timed."""
+    """Per kernel, exact workload and clock, where at least two correct variants were timed.
+
+    One whose clock moved while it was timed only where that is so of all.
+    """
     groups: dict[tuple[str, str, str], list[JudgedTrial]] = defaultdict(list)
     for item in items:
         stats = timing_stats(item.trial.timing)
         if item.trial.verdict is Verdict.PASS and stats is not None:
             groups[item.info.case.kernel, item.info.case.workload_id, stats.clock].append(item)
-    return frozenset(min(g, key=_median).info.case.case_id for g in groups.values() if len(g) > 1)
+    return frozenset(
+        min(steady(g, _trial), key=_median).info.case.case_id for g in groups.values() if len(g) > 1
+    )
+
+
+def _trial(item: JudgedTrial) -> Trial:
+    return item.trial
 
 
 def _median(item: JudgedTrial) -> float:

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from orchestrator.analysis.compare import PROVISIONAL, Change
 from orchestrator.analysis.outcome import Outcome
-from reports.model import BestRow, Finding, ReportModel
+from reports.clocks import mark, median_words
+from reports.model import BestGroup, BestRow, Finding, ReportModel
 from reports.numbers import DASH, duration, percent, ratio, significant
-from reports.scope import Lost, lost, scope_note, uncounted
+from reports.scope import Lost, lost, other_api_note, scope_note, uncounted
 from reports.text import visible
 
 MAX_ROWS = 15
@@ -37,6 +38,8 @@ def summary_table(model: ReportModel) -> RenderableType:
             for e in model.comparison.epochs[:MAX_ROWS]
         ]
     parts += [_counts(model)]
+    parts += [_text(f"{d.device.name}: {text}", "yellow") for d, text in model.clock_notes[:MAX_ROWS]]
+    parts += [_text(line, "dim") for line in (other_api_note(model),) if line]
     for title, outcome, never_came, refused in (
         ("Unexpected failures", Outcome.FAILURE, (), ()),
         ("Not obtained", Outcome.INFRA, lost(model), uncounted(model)),
@@ -51,11 +54,10 @@ def summary_table(model: ReportModel) -> RenderableType:
     if model.best_total:
         parts.append(_fastest(model))
     if model.pairs:
-        parts += [Text(), _text("GLES and Vulkan side by side", "bold")]
-        parts += [_text(f"{p.names}: {p.sentence}") for p in model.pairs[:MAX_ROWS]]
-    if model.precision_news:
-        parts += [Text(), _text("Effective precision", "bold")]
-        parts += [_text(line) for line in precision_lines(model)]
+        parts += [Text(), *(_text(f"{p.names}: {p.sentence}") for p in model.pairs[:MAX_ROWS])]
+    lines = precision_lines(model)
+    if lines:
+        parts += [Text(), _text("Effective precision", "bold"), *(_text(line) for line in lines)]
     if model.comparison is not None:
         parts += [Text(), changes_table(model)]
     return Group(*parts)
@@ -76,8 +78,10 @@ def _counts(model: ReportModel) -> Table:
 
 
 def precision_lines(model: ReportModel) -> list[str]:
-    """``llvmpipe: mediump runs as fp32 here: no gain to expect (gles)``, the first of them."""
-    lines = [f"{d.device.name}: {text}" for d, text in model.precision_news]
+    """``llvmpipe: mediump runs as fp32, no gain (gles)``: at most one a device and API."""
+    lines = [
+        f"{d.device.name}: {text}" for soc in model.socs for d in soc.devices for text in d.precision_brief
+    ]
     return lines[:MAX_ROWS] + ([f"and {len(lines) - MAX_ROWS} more"] if len(lines) > MAX_ROWS else [])
 
 
@@ -119,12 +123,13 @@ def _fastest(model: ReportModel) -> RenderableType:
         "GFLOP/s",
     )
     groups = [(d.device.name, g) for d, g in model.best(MAX_WORKLOADS)]
-    cells = [[_best_cells(b) for b in g.rows] for _, g in groups]
+    cells = [[_best_cells(b) for b in fewer(g)] for _, g in groups]
     widths = [
         max(cell_len(visible(row[i])) for rows in [[names], *cells] for row in rows)
         for i in range(len(names))
     ]
-    parts: list[RenderableType] = [Text(), Text("Fastest correct variants", "bold")]
+    title = "Fastest correct variant of each kernel and API"
+    parts: list[RenderableType] = [Text(), Text(title, "bold")]
     for (device, group), rows in zip(groups, cells, strict=True):
         parts.append(_text(f"{device}: {group.workload}"))
         table = Table(box=None, pad_edge=False, show_header=group is groups[0][1], padding=(0, 1, 0, 1))
@@ -140,8 +145,16 @@ def _fastest(model: ReportModel) -> RenderableType:
     return Group(*parts)
 
 
+def fewer(group: BestGroup) -> list[BestRow]:
+    """The fastest of each kernel, API and clock, whatever its precision; the report has the others."""
+    best: dict[tuple[str, str, str], BestRow] = {}
+    for row in sorted(group.rows, key=lambda b: (b.clock.clock_moved, b.stats.median_ns)):
+        best.setdefault((row.kernel, row.api, row.stats.clock), row)
+    return [row for row in group.rows if row in best.values()]
+
+
 def _best_cells(b: BestRow) -> tuple[str, ...]:
-    times = duration(b.stats.median_ns), percent(b.stats.spread), b.stats.clock
+    times = median_words(b.stats, b.clock), mark(b.clock) or percent(b.stats.spread), b.stats.clock
     return b.kernel, b.api, b.precision, b.variant, *times, ratio(b.speedup), significant(b.gflops)
 
 
@@ -157,6 +170,7 @@ def changes_table(model: ReportModel) -> RenderableType:
         title = f"Slower than the bound of {ratio(bound)} ({len(model.slow)}; {PROVISIONAL})"
         parts += [_changes(title, model.slow, model), Text()]
     notable = [c for c in comparison.changes if c.notable]
+    parts += [_text(text, "yellow") for text in comparison.notes]
     title = f"Change against {visible(comparison.before.run_id)} ({PROVISIONAL})"
     if not notable:
         parts.append(Text(f"{title}: nothing worth a look in {len(comparison.changes)} cases"))

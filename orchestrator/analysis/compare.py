@@ -4,10 +4,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.analysis.clocks import trial_clock
 from orchestrator.analysis.outcome import device_driver, trial_driver
 from orchestrator.analysis.stats import TimingStats, timing_stats
 from orchestrator.domain.device import DeviceRecord
-from orchestrator.domain.results import RunInfo, RunResults
+from orchestrator.domain.results import CaseInfo, RunInfo, RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 
@@ -26,7 +27,7 @@ class EpochChange:
     before: str
     after: str
     kind: Literal["driver", "device"]
-    """``driver``: its version or loaded library; ``device``: OS build or limits."""
+    """``driver``: its version or loaded library; ``device``: everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,21 @@ class Change:
     before: TimingStats | None
     after: TimingStats | None
     hash_changed: bool | None
-    """Output bits differ; None when either run has no output."""
+    """Output bits differ; None when either run has no output, or when they cannot be compared."""
     code_changed: bool
+    """The rendered shader or its numeric contract, or the compiler that made its SPIR-V."""
     driver_changed: bool
     """The driver that executed the case, or the device's driver or driver library."""
     device_changed: bool
-    """The device's OS build or limits."""
+    """The device's OS build, adapter, limits, features or subgroup size."""
     probe: bool = False
     """It measured the device: no variant became slower, and its time bounds nothing."""
+    replays: tuple[str, str] = ("", "")
+    """Verified executions before and after where they differ, e.g. ``12``, ``59 + 8 after a rest``.
+
+    Steadiness seen in a few says nothing about many, so such runs are not compared for it."""
+    clock_states: bool = False
+    """In either run its samples fall in two clock states: no single number stands for them (G4-05)."""
 
     @property
     def new_epoch(self) -> bool:
@@ -56,18 +64,28 @@ class Change:
         return self.driver_changed or self.device_changed
 
     @property
+    def steadiness_skipped(self) -> bool:
+        """Steady in one run, nondeterministic in the other, and another number of executions."""
+        found = {self.verdict_before, self.verdict_after}
+        return any(self.replays) and found == {Verdict.PASS, Verdict.NONDETERMINISTIC}
+
+    @property
     def verdict_changed(self) -> bool:
-        return self.verdict_before is not self.verdict_after
+        return self.verdict_before is not self.verdict_after and not self.steadiness_skipped
 
     @property
     def not_comparable(self) -> str:
         """Why there is no ratio; empty when there is one."""
         if self.before is None or self.after is None:
             return "not timed in both runs"
+        if self.steadiness_skipped:
+            return f"executions changed: {self.replays[0]} → {self.replays[1]}; steadiness is not compared"
         if self.verdict_before is not Verdict.PASS or self.verdict_after is not Verdict.PASS:
             return "not correct in both runs"
         if self.before.clock != self.after.clock:
             return f"clock changed: {self.before.clock} → {self.after.clock}"
+        if self.clock_states:
+            return "times in two modes in one run or both"
         return ""
 
     @property
@@ -127,6 +145,28 @@ class Comparison:
     changes: tuple[Change, ...]
     new: tuple[OneSided, ...]
     missing: tuple[OneSided, ...]
+    compiler_changed: bool = False
+    """Another compiler or other options made SPIR-V: Vulkan cases run other code than before."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits the comparison as a whole, in sentences."""
+        found: list[str] = []
+        if self.compiler_changed:
+            found.append(
+                f"SPIR-V compiler changed: {self.before.compiler} → {self.after.compiler}; "
+                "Vulkan cases run other code than before"
+            )
+        counts = [c.replays for c in self.changes if any(c.replays)]
+        if counts:
+            some = "case was" if len(counts) == 1 else "cases were"
+            kinds = list(dict.fromkeys(counts))
+            named = ", ".join(f"{a} → {b}" for a, b in kinds[:3]) + (", …" if len(kinds) > 3 else "")
+            found.append(
+                f"{len(counts)} {some} executed another number of "
+                f"times ({named}): whether results are steady is not compared there"
+            )
+        return tuple(found)
 
     def slowdowns(self, bound: float) -> tuple[Change, ...]:
         """Changes of variants whose ratio is above ``bound`` (1.10: ten percent slower) within one epoch."""
@@ -158,11 +198,15 @@ def compare(before: RunResults, after: RunResults) -> Comparison:
         changes=tuple(changes),
         new=_absent(after, before, (k for k in new_trials if k not in old_trials)),
         missing=_absent(before, after, (k for k in old_trials if k not in new_trials)),
+        compiler_changed=_compiler_changed(before.run, after.run),
     )
 
 
 def epoch_changes(before: DeviceRecord, after: DeviceRecord) -> list[EpochChange]:
-    """Driver, loaded driver library, OS build and limits (field case G1-24)."""
+    """Driver, its library, OS build, adapter, limits, features and subgroup size (field case G1-24).
+
+    A feature that only one of the runs knows of was not won or lost: another version asked for it.
+    """
     found: list[EpochChange] = []
 
     def note(kind: Literal["driver", "device"], what: str, old: str, new: str) -> None:
@@ -179,6 +223,13 @@ def epoch_changes(before: DeviceRecord, after: DeviceRecord) -> list[EpochChange
         for name in sorted(old.limits.keys() | new.limits.keys()):
             limits = (str(p.limits.get(name, "")) for p in (old, new))
             note("device", f"{new.api} limit {name}", *limits)
+        note("device", f"{new.api} adapter", old.adapter, new.adapter)
+        for name in sorted(old.features.keys() & new.features.keys()):
+            proven = ("yes" if p.features[name] else "no" for p in (old, new))
+            note("device", f"{new.api} feature {name}", *proven)
+        for what in ("advertised", "measured"):
+            sizes = (str(getattr(p.subgroup, what) or "") for p in (old, new))
+            note("device", f"{new.api} subgroup size ({what})", *sizes)
     return found
 
 
@@ -195,6 +246,9 @@ def _change(
     old_driver = trial_driver(old, old_devices[old.device_id], before.cases[old.case_id].case)
     new_driver = trial_driver(new, new_devices[new.device_id], case)
     old_hashes, new_hashes = _hashes(old), _hashes(new)
+    counts = _replays(before.cases[old.case_id]), _replays(after.cases[new.case_id])
+    replays = counts if counts[0] != counts[1] else ("", "")
+    comparable = not any(replays) or Verdict.NONDETERMINISTIC not in (old.verdict, new.verdict)
     return Change(
         device_id=new.device_id,
         case_id=new.case_id,
@@ -203,12 +257,25 @@ def _change(
         verdict_after=new.verdict,
         before=timing_stats(old.timing),
         after=timing_stats(new.timing),
-        hash_changed=old_hashes != new_hashes if old_hashes and new_hashes else None,
-        code_changed=old.code_hash != new.code_hash,
+        hash_changed=old_hashes != new_hashes if comparable and old_hashes and new_hashes else None,
+        code_changed=old.code_hash != new.code_hash
+        or (case.axes.get("api") == "vulkan" and _compiler_changed(before.run, after.run)),
         driver_changed=(new.device_id, "driver") in broken or old_driver != new_driver,
         device_changed=(new.device_id, "device") in broken,
         probe=after.cases[new.case_id].role != "op",
+        replays=replays,
+        clock_states=any(trial_clock(t).states for t in (old, new)),
     )
+
+
+def _compiler_changed(before: RunInfo, after: RunInfo) -> bool:
+    """False where either run does not know its compiler."""
+    return bool(before.compiler and after.compiler) and before.compiler != after.compiler
+
+
+def _replays(info: CaseInfo) -> str:
+    """Verified executions as a person reads them."""
+    return f"{info.replays} + {info.idle_replays} after a rest" if info.idle_replays else str(info.replays)
 
 
 def _hashes(trial: Trial) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.analysis.clocks import clock_moved
 from orchestrator.analysis.outcome import JudgedTrial
 from orchestrator.analysis.stats import TimingStats, timing_stats
 from orchestrator.domain.case import Case
@@ -31,7 +32,7 @@ class HintEffect:
     same_bits: int
     """Groups with equal bits, whatever their times."""
     compared: int
-    """Groups that could be compared: same case but for the hint, all passed and timed."""
+    """Groups that could be compared: same case but for the hint, all passed and timed by a steady clock."""
 
     @property
     def no_effect(self) -> bool:
@@ -63,7 +64,7 @@ def hint_effects(judged: Iterable[JudgedTrial]) -> list[HintEffect]:
     same: dict[_Group, list[tuple[str, ...]]] = defaultdict(list)
     for (device_id, _), items in families.items():
         stats = [s for s in (timing_stats(i.trial.timing) for i in items) if s is not None]
-        if len(items) < 2 or len(stats) < len(items):
+        if len(items) < 2 or len(stats) < len(items) or any(clock_moved(i.trial) for i in items):
             continue
         items.sort(key=lambda i: str(i.info.case.axes[HINT_AXIS]))
         case = items[0].info.case

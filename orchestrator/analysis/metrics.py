@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.analysis.clocks import clock_moved
 from orchestrator.analysis.outcome import JudgedTrial
 from orchestrator.analysis.stats import Clock, TimingStats, timing_stats
 from orchestrator.domain.case import AxisValue
@@ -22,6 +23,8 @@ class Baseline:
     case_id: str
     label: str
     median_ns: float
+    clock_moved: bool = False
+    """While it was timed; so only where it moved in every candidate."""
 
 
 def baselines(judged: Iterable[JudgedTrial]) -> Mapping[BaselineKey, Baseline]:
@@ -39,9 +42,14 @@ def baselines(judged: Iterable[JudgedTrial]) -> Mapping[BaselineKey, Baseline]:
         if stats is None or item.trial.verdict is not Verdict.PASS or not case.kernel.endswith(NAIVE_SUFFIX):
             continue
         key = _key(item, stats)
-        if key not in best or stats.median_ns < best[key].median_ns:
-            best[key] = Baseline(case.case_id, case.label, stats.median_ns)
+        found = Baseline(case.case_id, case.label, stats.median_ns, clock_moved(item.trial))
+        if key not in best or _rank(found) < _rank(best[key]):
+            best[key] = found
     return best
+
+
+def _rank(found: Baseline) -> tuple[bool, float]:
+    return (found.clock_moved, found.median_ns)
 
 
 def speedup(item: JudgedTrial, table: Mapping[BaselineKey, Baseline]) -> float | None:

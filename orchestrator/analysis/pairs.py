@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.analysis.clocks import clock_moved, steady
 from orchestrator.analysis.hints import within_noise
 from orchestrator.analysis.numerics import ToleranceUse, worst_use
 from orchestrator.analysis.outcome import JudgedTrial
@@ -16,6 +17,7 @@ from orchestrator.analysis.stats import TimingStats, timing_stats, wall_stats
 from orchestrator.domain.case import Case, axis_text
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import stable_id
+from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 
 GLES, VULKAN = "gles", "vulkan"
@@ -82,10 +84,15 @@ class Pair:
         return new.median_ns / old.median_ns
 
     @property
+    def clock_moved(self) -> bool:
+        """While either side was timed: the ratio holds a clock's change."""
+        return any(clock_moved(s.item.trial) for s in (self.gles, self.vulkan))
+
+    @property
     def faster(self) -> Faster:
-        """``even`` within the noise of both; empty without a ratio."""
+        """``even`` within the noise of both; empty without a ratio, and where the clock moved."""
         ratio, old, new = self.ratio, self.gles.stats, self.vulkan.stats
-        if ratio is None or old is None or new is None:
+        if ratio is None or old is None or new is None or self.clock_moved:
             return ""
         if within_noise((old, new)):
             return "even"
@@ -138,6 +145,9 @@ class PairTable:
             words.append(
                 f"Vulkan faster in {by.count(VULKAN)}, GLES in {by.count(GLES)}, even in {by.count('even')}"
             )
+        moved = sum(p.ratio is not None and p.clock_moved for p in self.pairs)
+        if moved:
+            words.append(f"the clock moved while {moved} of them were timed")
         other = sum(p.verdict_differs for p in self.pairs)
         if other:
             words.append(f"another verdict in {other}")
@@ -230,10 +240,18 @@ def _timed(pairs: Sequence[Pair]) -> list[_Timed]:
     return found
 
 
+def _gles_trial(entry: _Timed) -> Trial:
+    return entry[0].gles.item.trial
+
+
+def _vulkan_trial(entry: _Timed) -> Trial:
+    return entry[0].vulkan.item.trial
+
+
 def _best_differs(choices: Iterable[list[_Timed]]) -> Iterator[BestDiffers]:
     for found in choices:
-        on_gles = min(found, key=lambda entry: entry[1].median_ns)
-        on_vulkan = min(found, key=lambda entry: entry[2].median_ns)
+        on_gles = min(steady(found, _gles_trial), key=lambda entry: entry[1].median_ns)
+        on_vulkan = min(steady(found, _vulkan_trial), key=lambda entry: entry[2].median_ns)
         even = within_noise((on_gles[1], on_vulkan[1])) and within_noise((on_gles[2], on_vulkan[2]))
         if on_gles is on_vulkan or even:
             continue

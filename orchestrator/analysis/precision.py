@@ -6,6 +6,7 @@ Everything is concluded here from bits: a shader that may assume that no NaN exi
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from orchestrator.analysis.roofline import Ceilings, ceilings
 from orchestrator.domain.case import Case
 from orchestrator.domain.precision import Asked, Precision, Rounding
+from orchestrator.domain.profile import SOFTWARE_RENDERERS
 from orchestrator.domain.results import CaseInfo
 from orchestrator.domain.trial import Trial
 from orchestrator.ops.probes_precision import HALVES, MANTISSAS, Row, evaluate, rows
@@ -27,6 +29,10 @@ MEDIUMP_BITS, MEDIUMP_LARGEST = 10, 16384.0
 """What ESSL 3.10 (4.5.1) guarantees of mediump: 2^-10 relative, magnitudes below 2^14."""
 NO_GAIN = 1.25
 """A rate below this multiple of highp's is no gain worth a hint: a busy machine makes as much by chance."""
+
+IMPLAUSIBLE = 0.5
+"""A rate below this share of highp's is more often a clock that fell between two probes than hardware."""
+UNKNOWN_CLOCK = "that rate may be a clock's, which this device does not show"
 
 _UNWRITTEN = 0x7FC0_DEAD
 """What the runner puts into an output buffer before the shader runs."""
@@ -121,7 +127,12 @@ def precisions(
         if not whole(_asked(info.case), raw):
             continue
         speed = _relative_speed(speeds[trial.device_id], info.case)
-        found.append(measure(info.case, raw, device_id=trial.device_id, relative_speed=speed))
+        made = measure(info.case, raw, device_id=trial.device_id, relative_speed=speed)
+        hardware = not any(name in trial.driver.casefold() for name in SOFTWARE_RENDERERS)
+        unknown = hardware and not _clocks_known(speeds[trial.device_id], info.case)
+        if unknown and speed is not None and speed < IMPLAUSIBLE:
+            made = replace(made, remarks=[*made.remarks, UNKNOWN_CLOCK])
+        found.append(made)
     order = get_args(Asked)
     return sorted(found, key=lambda p: (p.device_id, p.api, order.index(p.asked)))
 
@@ -257,8 +268,16 @@ _LEAST_EXP = 2.0**-14
 
 def _relative_speed(found: Ceilings, case: Case) -> float | None:
     asked = str(case.axes["asked"])
-    precision, hint = {"fp16": ("fp16", "highp")}.get(asked, ("fp32", asked))
-    return found.of(str(case.axes["api"])).relative(precision, hint)
+    return found.of(str(case.axes["api"])).relative(*_rate_of(asked))
+
+
+def _clocks_known(found: Ceilings, case: Case) -> bool:
+    return found.of(str(case.axes["api"])).clocks_known(*_rate_of(str(case.axes["asked"])))
+
+
+def _rate_of(asked: str) -> tuple[str, str]:
+    """Precision and hint of the `fma` probe."""
+    return {"fp16": ("fp16", "highp")}.get(asked, ("fp32", asked))
 
 
 def _demotion(p: Precision) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.analysis.clocks import CLOCK_FLOOR, clock_moved, fastest_hz
 from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Cost
@@ -43,6 +44,10 @@ class FlopRate:
     case_id: str = ""
     groups: int = 0
     """Workgroups: how much of the device was busy."""
+    clock_hz: float = 0.0
+    """Of the GPU at its fastest sample; 0 where the device shows none."""
+    clock_moved: bool = False
+    """While it was timed."""
 
     @property
     def name(self) -> str:
@@ -78,15 +83,31 @@ class ApiCeilings:
         return next((r for r in self.rates if (r.precision, r.hint) == (precision, hint)), None)
 
     def relative(self, precision: str, hint: str) -> float | None:
-        """Rate over that of fp32 highp with as many workgroups, the most that both ran with."""
+        """Rate over that of fp32 highp with as many workgroups, the most that both ran with.
 
-        def by_groups(precision: str, hint: str) -> dict[int, float]:
-            found = (r for r in self.measured if (r.precision, r.hint) == (precision, hint))
-            return {r.groups: r.flops_per_s for r in found}
+        None where the two ran at different clocks, or where one's moved and the clocks are not known: the
+        ratio would be that of the clocks.
+        """
+
+        def by_groups(precision: str, hint: str) -> dict[int, FlopRate]:
+            return {r.groups: r for r in self.measured if (r.precision, r.hint) == (precision, hint)}
 
         mine, base = by_groups(precision, hint), by_groups("fp32", "highp")
         common = max(mine.keys() & base.keys(), default=None)
-        return None if common is None else mine[common] / base[common]
+        if common is None or not _one_clock(mine[common], base[common]):
+            return None
+        return mine[common].flops_per_s / base[common].flops_per_s
+
+    def clocks_known(self, precision: str, hint: str) -> bool:
+        """The device showed its clock for this rate."""
+        return any(r.clock_hz for r in self.measured if (r.precision, r.hint) == (precision, hint))
+
+
+def _one_clock(left: FlopRate, right: FlopRate) -> bool:
+    if not (left.clock_hz and right.clock_hz):
+        return not (left.clock_moved or right.clock_moved)
+    low, high = sorted((left.clock_hz, right.clock_hz))
+    return high <= low * (1 + CLOCK_FLOOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +176,8 @@ def ceilings(trials: Iterable[Trial], cases: Mapping[str, CaseInfo], device_id: 
                     info.cost.flops / seconds,
                     trial.case_id,
                     int(case.workload["groups"]),
+                    fastest_hz(trial.timing, trial.sensors),
+                    clock_moved(trial),
                 )
             )
     return Ceilings(

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.compare import Change, Comparison
+from orchestrator.analysis.other_api import of_other_api
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
 from orchestrator.domain.results import Missing, Pruned, RunResults
 
@@ -31,7 +32,9 @@ class Counts:
     unsupported: int = 0
     """Refused on the device."""
     pruned: int = 0
-    """Dropped before dispatch."""
+    """Dropped before dispatch for a limit or a feature, or because no device could run them."""
+    other_api: int = 0
+    """Points, probes included, of an API that the device does not have: no tests of it."""
     probes: int = 0
     """Probes of the device that passed: in no other number, because a probe is no variant."""
     probes_unsupported: int = 0
@@ -65,7 +68,7 @@ class Counts:
     @property
     def planned(self) -> int:
         """Every point, each once."""
-        return sum(self.row) + self.probes + self.probes_unsupported
+        return sum(self.row) + self.probes + self.probes_unsupported + self.other_api
 
     @property
     def not_obtained(self) -> int:
@@ -91,7 +94,8 @@ def count(
     """``probes``: case ids of probes. One that went wrong counts as any trial; one that passed, apart."""
     lost = [bool(m.case_id) for m in missing]
     known = list(trials)
-    dropped = [p.case_id in probes for p in pruned]
+    every = list(pruned)
+    dropped = [p.case_id in probes for p in every if not of_other_api(p)]
     by = Counter(t.outcome for t in known if not (t.probe and t.outcome in _QUIET))
     quiet = Counter(t.outcome for t in known if t.probe and t.outcome in _QUIET)
     return Counts(
@@ -104,6 +108,7 @@ def count(
         absent=lost.count(False),
         unsupported=by[Outcome.UNSUPPORTED],
         pruned=dropped.count(False),
+        other_api=len(every) - len(dropped),
         probes=quiet[Outcome.PASSED],
         probes_unsupported=quiet[Outcome.UNSUPPORTED] + dropped.count(True),
         probes_bad=sum(t.probe and t.outcome in _MEASURED and t.outcome not in _QUIET for t in known),
@@ -220,6 +225,8 @@ def _nothing(counts: Counts, absent: Sequence[Missing]) -> str:
     dropped = counts.pruned + counts.unsupported
     if dropped:
         why.append(f"{dropped} {_plural(dropped, 'point')} unsupported")
+    if counts.other_api:
+        why.append(f"{counts.other_api} {_plural(counts.other_api, 'point')} of another API")
     if not why and not counts.not_obtained:
         why.append("no point was planned on any device")
     if counts.all_probes:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from orchestrator.analysis.clocks import clock_moved
 from orchestrator.analysis.outcome import JudgedTrial
 from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.case import Axes, axis_text
@@ -26,6 +27,8 @@ class TileCell:
     """Verdict of the variants that were tried when none passed; None when all were pruned."""
     why: str
     """Reason when there is no time; else the other axes of the fastest variant."""
+    clock_moved: bool = False
+    """While it was timed; so only where it moved in every variant of this tile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +101,16 @@ def _cell(item: JudgedTrial) -> TileCell:
         case.case_id,
         trial.verdict,
         " ".join(f"{k}={axis_text(v)}" for k, v in others.items()),
+        clock_moved(trial),
     )
 
 
 def _better(old: TileCell | None, new: TileCell) -> TileCell:
     if old is None or old.median_ns is None:
         return new if old is None or new.median_ns is not None else old
-    return new if new.median_ns is not None and new.median_ns < old.median_ns else old
+    if new.median_ns is None:
+        return old
+    return min(old, new, key=lambda cell: (cell.clock_moved, cell.median_ns or 0.0))
 
 
 def _family(kernel: str, workload_id: str, axes: Axes) -> tuple[str, ...]:

@@ -133,7 +133,7 @@ def test_g1_13_precision_is_a_table_and_a_demotion_a_finding_at_the_top() -> Non
     assert (first.probe, first.outcome) == (True, Outcome.FAILURE)
     assert first.reason.startswith("asked fp32 (highp), got fp16")
     assert html.index("asked fp32 (highp), got fp16") < html.index('id="d5-0-best"')
-    assert "Pixel 7: asked highp, got fp16" in _terminal()
+    assert "Pixel 7: asked fp32 (highp), got fp16; mediump runs as fp32, no gain (gles)" in _terminal()
     assert "mediump runs as fp32 here: no gain to expect (gles, vulkan)" in _text(INDEX)
     assert "mediump runs as fp32 here" in render_markdown(MODEL)
 
