@@ -242,7 +242,7 @@ BLUR_MUTANTS = (
     ImageMutant(
         "nan_is_swallowed",
         "pow(NaN) is taken as it comes (G1-21)",
-        ((SHARED, "return mix(curve, light, equal(", "return mix(curve, curve, equal("),),
+        ((SHARED, "return mix(curve, light, greaterThan", "return mix(curve, curve, greaterThan"),),
         lambda row, column, channel: _around_the_middle(row, column, channel) & (channel < 3),
         inputs="nan_texel",
     ),

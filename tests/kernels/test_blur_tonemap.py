@@ -1,0 +1,187 @@
+"""blur_tonemap on three drivers: named inputs, shapes, variants, what is not finite, errors and budgets."""
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+import pytest
+
+from orchestrator.domain.case import AxisValue, Case
+from orchestrator.ops.blur_tonemap import MOST_UNROLLED
+from orchestrator.ops.blur_tonemap_inputs import DISTRIBUTIONS
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
+from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
+
+NAMES = ("blur_tonemap_two_pass", "blur_tonemap_fused")
+IMAGE: dict[str, AxisValue] = {"width": 37, "height": 21, "radius": 2}
+FIELD: dict[str, AxisValue] = {"width": 64, "height": 64, "radius": 2}
+WAYS: tuple[dict[str, AxisValue], ...] = (
+    {"precision": "fp32"},
+    *({"precision": p, "halves": h} for p, h in product(("fp16_storage", "fp16"), ("packed", "native"))),
+)
+"""Every precision; GLES has the first two, and SwiftShader as well."""
+LAYOUTS: tuple[dict[str, AxisValue], ...] = (
+    {"source": "global", "tile": "8x8", "rows": 1},
+    {"source": "shared", "tile": "16x8", "rows": 1},
+    {"source": "global", "tile": "32x4", "rows": 4},
+    {"source": "shared", "tile": "16x16", "rows": 2},
+    {"source": "global", "tile": "64x2", "rows": 8},
+    {"source": "shared", "tile": "32x8", "rows": 1},
+)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def blur(request: pytest.FixtureRequest) -> LoadedKernel:
+    """Each blur_tonemap kernel in turn."""
+    return load_kernel(KERNELS / request.param)
+
+
+def _run(
+    bench: Bench,
+    loaded: LoadedKernel,
+    inputs: str,
+    workload: Mapping[str, AxisValue],
+    layout: Mapping[str, AxisValue] = LAYOUTS[0],
+) -> list[Outcome]:
+    """In every precision that the driver has, fp32 first; all of them pass."""
+    bench.keep = True
+    axes = [{"api": bench.driver.api, **way, **layout} for way in WAYS]
+    cases = [make_case(loaded.kernel, workload, inputs=inputs, axes=a) for a in axes]
+    return _passing(bench, loaded, cases)
+
+
+def _passing(bench: Bench, loaded: LoadedKernel, cases: list[Case]) -> list[Outcome]:
+    outcomes = bench.run(bench.possible(loaded, cases))
+    wrong = [f"{o.case.label}: {o.verdict} {o.reason} {o.end.log}" for o in outcomes if o.verdict != "pass"]
+    assert outcomes
+    assert not wrong, "\n".join(wrong)
+    return outcomes
+
+
+def _tensor(outcome: Outcome) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    assert outcome.tensor is not None
+    return outcome.tensor
+
+
+def test_named_inputs_pass_in_every_precision_and_layout(any_bench: Bench, blur: LoadedKernel) -> None:
+    """Layouts take turns; in the fused kernel every one of them meets every precision."""
+    api = any_bench.driver.api
+    fused = blur.kernel.name == "blur_tonemap_fused"
+    cases = [
+        make_case(blur.kernel, IMAGE, inputs=inputs, axes={"api": api, **way, **LAYOUTS[(n + k) % 6]})
+        for n, inputs in enumerate(DISTRIBUTIONS)
+        for k, way in enumerate(WAYS)
+        if fused or k == 0 or (n + k) % 2 == 0
+    ]
+    outcomes = _passing(any_bench, blur, cases)
+    assert {o.case.inputs for o in outcomes} == set(DISTRIBUTIONS)
+    if fused:
+        assert {o.case.axes["tile"] for o in outcomes} == {layout["tile"] for layout in LAYOUTS}
+
+
+def test_every_shape_passes(any_bench: Bench, blur: LoadedKernel) -> None:
+    """Images smaller than the box, than a tile, and ragged; a box wider than a tile. Layouts take turns."""
+    shapes = ((1, 1, 1), (1, 40, 2), (40, 1, 3), (65, 33, 1), (33, 65, 8), (64, 16, 2), (3, 2, 8))
+    cases = [
+        make_case(
+            blur.kernel,
+            {"width": w, "height": h, "radius": r},
+            axes={"api": any_bench.driver.api, **WAYS[(n + k) % 2], **LAYOUTS[(n + k) % 6]},
+        )
+        for n, (w, h, r) in enumerate(shapes)
+        for k in (0, 3)
+        if r <= MOST_UNROLLED or LAYOUTS[(n + k) % 6]["rows"] == 1
+    ]
+    assert len(_passing(any_bench, blur, cases)) == len(cases) >= 12
+
+
+def test_g1_12_sums_beyond_fp16_are_means_within_it(any_bench: Bench, blur: LoadedKernel) -> None:
+    """G1-12: 25 times 4096 is 102,400, 65,025 ones are more than an fp16 sum can count; alpha is the mean.
+
+    A pure fp16 accumulator is a mutant (``fp16_accumulator``): there is no variant that declares one."""
+    for outcome in _run(any_bench, blur, "constant_4096", IMAGE):
+        np.testing.assert_allclose(_tensor(outcome)[..., 3], 4096.0, rtol=1e-6)
+    wide: dict[str, AxisValue] = {"width": 8, "height": 4, "radius": 127}
+    for outcome in _run(any_bench, blur, "constant_1", wide):
+        half = outcome.case.axes["precision"] != "fp32"
+        np.testing.assert_allclose(_tensor(outcome)[..., 3], 1.0, rtol=2**-11 if half else 1e-5)
+
+
+def test_g1_21_one_nan_texel_touches_25_outputs(any_bench: Bench, blur: LoadedKernel) -> None:
+    """G1-21: NaN at (31, 31) of 64 × 64, radius 2: exactly the box around it, counted on the host."""
+    for inputs in ("nan_texel", "inf_texel"):
+        for outcome in _run(any_bench, blur, inputs, FIELD):
+            odd = ~np.isfinite(_tensor(outcome))
+            assert (odd.any(axis=2) == odd.all(axis=2)).all()
+            rows, columns = np.nonzero(odd.all(axis=2))
+            assert len(rows) == 25
+            assert (rows.min(), rows.max(), columns.min(), columns.max()) == (29, 33, 29, 33)
+            assert outcome.numerics.nan + outcome.numerics.inf == 100
+            assert outcome.numerics.nonfinite_mismatch == 0
+
+
+def test_g1_21_a_scrubbed_texel_counts_as_black(any_bench: Bench, blur: LoadedKernel) -> None:
+    """G1-21, scrubbed by bits: no output is NaN or infinite; 24 texels of 0.5 are left under the box."""
+    for inputs in ("nan_texel", "inf_texel"):
+        for outcome in _run(any_bench, blur, inputs, {**FIELD, "scrub": True}):
+            found = _tensor(outcome)
+            assert np.isfinite(found).all()
+            np.testing.assert_allclose(found[29:34, 29:34, 3], 0.48, rtol=2**-10)
+
+
+def test_g1_21_negative_light_is_black_and_65504_is_white(any_bench: Bench, blur: LoadedKernel) -> None:
+    """G1-21: -0.01 into the power 1/2.2 is 0, not NaN; 65504 is neither infinite nor black in 16 bits."""
+    for outcome in _run(any_bench, blur, "negative", IMAGE):
+        assert (_tensor(outcome)[:, :16, :3] == 0.0).all()
+        assert (_tensor(outcome)[:, 21:, :3] > 0.6).all()
+    for outcome in _run(any_bench, blur, "constant_65504", IMAGE):
+        found = _tensor(outcome)
+        np.testing.assert_allclose(found[..., :3], 1.0, rtol=5e-3)
+        np.testing.assert_allclose(found[..., 3], 65504.0, rtol=1e-6)
+
+
+def test_budgets_are_above_the_errors_and_less_than_a_hundred_times(
+    any_bench: Bench, blur: LoadedKernel
+) -> None:
+    for inputs in ("normal", "dark"):
+        for outcome in _run(any_bench, blur, inputs, IMAGE):
+            allowed = outcome.tolerance.atol + outcome.tolerance.rtol * np.abs(outcome.reference)
+            used = float((np.abs(_tensor(outcome) - outcome.reference) / allowed).max())
+            assert 0.01 < used < 1.0, outcome.case.label
+            assert outcome.numerics.nmse > outcome.tolerance.nmse / 1e4, outcome.case.label
+
+
+def test_fused_and_two_pass_agree_bit_for_bit_in_fp32(any_bench: Bench) -> None:
+    """The mean between them is stored exactly, and both add in the same order; so do all layouts."""
+    any_bench.keep = True
+    loaded = [load_kernel(KERNELS / name) for name in NAMES]
+    cases = [
+        (kernel, make_case(kernel.kernel, IMAGE, axes={"api": any_bench.driver.api, **layout}))
+        for kernel, layout in product(loaded, LAYOUTS)
+    ]
+    first, *others = any_bench.run([pair for k, c in cases for pair in any_bench.possible(k, [c])])
+    assert others
+    for other in others:
+        np.testing.assert_array_equal(_tensor(other), _tensor(first))
+
+
+def test_every_replay_gives_the_same_bits(any_bench: Bench, blur: LoadedKernel) -> None:
+    any_bench.replays = 20
+    axes: dict[str, AxisValue] = {"api": any_bench.driver.api, "source": "shared", "tile": "16x16"}
+    (outcome,) = _passing(any_bench, blur, [make_case(blur.kernel, FIELD, axes=axes)])
+    assert list(outcome.numerics.hashes.values()) == [20 + any_bench.repeats]
+
+
+def test_points_that_do_not_exist(blur: LoadedKernel) -> None:
+    def why(radius: int = 2, inputs: str = "normal", **axes: AxisValue) -> str | None:
+        case = make_case(blur.kernel, {**IMAGE, "radius": radius}, inputs=inputs, axes=axes)
+        return blur.kernel.invalid(case)
+
+    assert why() is None
+    assert why(precision="fp16") == "precision fp16 needs api vulkan; GLES has no 16-bit arithmetic"
+    assert why(halves="native", precision="fp16_storage") is not None
+    assert why(halves="native", api="vulkan") is not None
+    assert why(128) == "radius 128 > 127"
+    assert why(5, rows=4) == "rows 4 needs a radius of at most 4"
+    assert why(inputs="beyond_half") is None
+    assert why(inputs="beyond_half", precision="fp16_storage") is not None

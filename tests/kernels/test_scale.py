@@ -1,0 +1,145 @@
+"""scale on three drivers: counts, edges of fp16, infinities, and a driver that packs those wrongly."""
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+import pytest
+
+from orchestrator.domain.case import AxisValue, Case
+from orchestrator.ops.scale import DISTRIBUTIONS
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
+from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
+
+WAYS: tuple[dict[str, AxisValue], ...] = (
+    {"precision": "fp32"},
+    *({"precision": p, "halves": h} for p, h in product(("fp16_storage", "fp16"), ("packed", "native"))),
+)
+COUNTS = (1, 2, 7, 8, 129, 256, 1000, 1001)
+"""Odd, even, whole vectors, one more than two workgroups of words."""
+INFINITE = ("half_edges", "not_finite")
+"""Inputs whose 16-bit results are infinite."""
+
+
+@pytest.fixture(scope="module")
+def scale() -> LoadedKernel:
+    return load_kernel(KERNELS / "scale")
+
+
+def _cases(bench: Bench, scale: LoadedKernel, workload: Mapping[str, AxisValue], inputs: str) -> list[Case]:
+    ways = [{"api": bench.driver.api, **way, "vector": vector} for way in WAYS for vector in (1, 4)]
+    return [make_case(scale.kernel, workload, inputs=inputs, axes=way) for way in ways]
+
+
+def _passing(bench: Bench, scale: LoadedKernel, cases: list[Case]) -> list[Outcome]:
+    outcomes = bench.run(bench.possible(scale, cases))
+    wrong = [f"{o.case.label}: {o.verdict} {o.reason} {o.end.log}" for o in outcomes if o.verdict != "pass"]
+    assert outcomes
+    assert not wrong, "\n".join(wrong)
+    return outcomes
+
+
+def _tensor(outcome: Outcome) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    assert outcome.tensor is not None
+    return outcome.tensor
+
+
+@pytest.mark.parametrize("inputs", [d for d in DISTRIBUTIONS if d not in INFINITE])
+def test_every_count_passes_in_every_precision(any_bench: Bench, scale: LoadedKernel, inputs: str) -> None:
+    cases = [
+        case
+        for k, n in enumerate(COUNTS)
+        for case in _cases(any_bench, scale, {"n": n, "percent": (33, 100, 150)[k % 3]}, inputs)
+    ]
+    _passing(any_bench, scale, cases)
+
+
+def test_times_one_is_rounding_to_fp16(any_bench: Bench, scale: LoadedKernel) -> None:
+    """2049 → 2048, 2051 → 2052, 65519 → 65504, 65520 → inf; in fp32 each stays what it is."""
+    any_bench.keep = True
+    right = [2048.0, 2052.0, 65504.0, np.inf, -2048.0, -2052.0, -65504.0, -np.inf]
+    exact = [2049.0, 2051.0, 65519.0, 65520.0, -2049.0, -2051.0, -65519.0, -65520.0]
+    cases = _cases(any_bench, scale, {"n": 8, "percent": 100}, "half_edges")
+    outcomes = any_bench.run(any_bench.possible(scale, cases))
+    assert {o.case.axes["precision"] for o in outcomes} >= {"fp32", "fp16_storage"}
+    for outcome in outcomes:
+        full = outcome.case.axes["precision"] == "fp32"
+        kept = np.array(exact if full else right)
+        finite = np.isfinite(kept)
+        np.testing.assert_array_equal(_tensor(outcome)[finite], kept[finite])
+        if full or any_bench.name != "swiftshader":
+            assert outcome.verdict == "pass", outcome.reason
+            np.testing.assert_array_equal(_tensor(outcome), kept)
+
+
+@pytest.mark.parametrize("inputs", INFINITE)
+def test_what_leaves_fp16_is_infinite(any_bench: Bench, scale: LoadedKernel, inputs: str) -> None:
+    """65504 · 1.5 is infinite in 16 bits and a number in 32; NaN stays NaN, infinity infinity."""
+    any_bench.keep = True
+    cases = [
+        case
+        for n, percent in ((8, 150), (129, 150), (129, 33), (129, 100))
+        for case in _cases(any_bench, scale, {"n": n, "percent": percent}, inputs)
+        if any_bench.name != "swiftshader" or case.axes["precision"] == "fp32"
+    ]
+    for outcome in _passing(any_bench, scale, cases):
+        infinite = np.isinf(outcome.reference)
+        np.testing.assert_array_equal(_tensor(outcome)[infinite], outcome.reference[infinite])
+        assert outcome.numerics.nonfinite_mismatch == 0
+
+
+def test_swiftshader_packs_what_leaves_fp16_as_nan_and_is_reported(
+    vulkan_bench: Bench, scale: LoadedKernel
+) -> None:
+    """SwiftShader's packHalf2x16 gives NaN for infinity and for 65504 · 1.5; lavapipe's gives infinity."""
+    vulkan_bench.keep = True
+    axes: dict[str, AxisValue] = {"api": "vulkan", "precision": "fp16_storage"}
+    (outcome,) = vulkan_bench.run(
+        [(scale, make_case(scale.kernel, {"n": 8}, inputs="half_edges", axes=axes))]
+    )
+    infinite = np.isinf(outcome.reference)
+    assert infinite.sum() == 4
+    if vulkan_bench.name == "swiftshader":
+        assert outcome.verdict == "mismatch"
+        assert outcome.numerics.failing == 4
+        assert np.isnan(_tensor(outcome)[infinite]).all()
+    else:
+        assert outcome.verdict == "pass", outcome.reason
+
+
+def test_more_workgroups_than_one_dimension_of_the_grid_takes(any_bench: Bench, scale: LoadedKernel) -> None:
+    axes: dict[str, AxisValue] = {"api": any_bench.driver.api, "vector": 1}
+    case = make_case(scale.kernel, {"n": 32_768 * 64 * 2 + 131}, inputs="ramp", axes=axes)
+    (step,) = scale.kernel.passes(case)
+    assert step.grid == (32_768, 2, 1)
+    _passing(any_bench, scale, [case])
+
+
+def test_in_place_results_of_replays_are_alike(any_bench: Bench, scale: LoadedKernel) -> None:
+    """Every verified execution starts from the input, not from what the one before it left."""
+    any_bench.replays = 10
+    outcomes = _passing(any_bench, scale, _cases(any_bench, scale, {"n": 1001, "percent": 150}, "normal"))
+    assert all(list(o.numerics.hashes.values()) == [10] for o in outcomes)
+
+
+def test_budgets_are_above_the_errors_and_less_than_a_hundred_times(
+    any_bench: Bench, scale: LoadedKernel
+) -> None:
+    any_bench.keep = True
+    for percent in (33, 150):
+        cases = _cases(any_bench, scale, {"n": 1001, "percent": percent}, "normal")
+        for outcome in _passing(any_bench, scale, cases):
+            allowed = outcome.tolerance.atol + outcome.tolerance.rtol * np.abs(outcome.reference)
+            used = float((np.abs(_tensor(outcome) - outcome.reference) / allowed).max())
+            assert 0.1 < used < 1.0, outcome.case.label
+
+
+def test_points_that_do_not_exist(scale: LoadedKernel) -> None:
+    def why(**axes: AxisValue) -> str | None:
+        return scale.kernel.invalid(make_case(scale.kernel, {"n": 8}, inputs="ramp", axes=axes))
+
+    assert why() is None
+    assert why(precision="fp32", halves="native", api="vulkan") is not None
+    assert why(precision="fp16") is not None
+    assert why(halves="native") is not None
+    assert why(precision="fp16", halves="native", api="vulkan") is None
