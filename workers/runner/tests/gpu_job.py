@@ -69,8 +69,8 @@ class Job:
         return name
 
     def case(self, name: str, lines: list[str], deadline_ms: int = 20000, replays: int = 2) -> None:
-        head = [f"case {name}", f"api {self.api}", f"deadline_ms {deadline_ms}", "warmup 1", "repeats 3"]
-        self.lines += [*head, f"replays {replays}", *lines, "endcase"]
+        head = [f"case {name}", f"api {self.api}", f"deadline_ms {deadline_ms}", "warmup 1", "warmup_ms 30"]
+        self.lines += [*head, "repeats 3", f"replays {replays}", *lines, "endcase"]
         self.cases += 1
 
     def scale_case(
