@@ -102,11 +102,11 @@ def _relative(shape: ImageShape, arithmetic: Arithmetic) -> float:
 
 def _blocks(image: Array, shape: ImageShape, arithmetic: Arithmetic) -> Iterator[tuple[F64, F64]]:
     """Budget and |reference| of every element whose reference is finite, some rows at a time."""
-    rows = block_rows(shape)
+    rows, positive = block_rows(shape), bool((image >= 0).all())
     for first in range(0, shape.height, rows):
         stop = min(first + rows, shape.height)
         mean = box_mean(image, shape, first, stop)
-        size = box_mean(np.abs(image), shape, first, stop)
+        size = mean if positive else box_mean(np.abs(image), shape, first, stop)
         error = (4 * shape.radius + 2) * U32 * size
         colour, light = _colours(mean[..., :3], error[..., :3], arithmetic)
         alpha, plain = error[..., 3], np.abs(mean[..., 3])

@@ -115,6 +115,19 @@ def test_more_workgroups_than_one_dimension_of_the_grid_takes(any_bench: Bench, 
     _passing(any_bench, scale, [case])
 
 
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(str(v) for v in way.values()))
+def test_a_variant_runs_with_its_own_features_and_no_others(
+    vulkan_bench: Bench, scale: LoadedKernel, way: Mapping[str, AxisValue]
+) -> None:
+    """A job enables what its cases name: native halves in buffers need storage16, not float16."""
+    axes = [{"api": "vulkan", **way, "vector": vector} for vector in (1, 4)]
+    cases = [make_case(scale.kernel, {"n": n}, axes=a) for a, n in product(axes, (64, 7))]
+    if vulkan_bench.possible(scale, cases):
+        _passing(vulkan_bench, scale, cases)
+    else:
+        assert vulkan_bench.name == "swiftshader"
+
+
 def test_in_place_results_of_replays_are_alike(any_bench: Bench, scale: LoadedKernel) -> None:
     """Every verified execution starts from the input, not from what the one before it left."""
     any_bench.replays = 10
