@@ -159,7 +159,7 @@ class _Builder:
             missing=tuple(m for m in results.missing if m.device_id == device.device_id),
             best=best_groups(variants, self._labels),
             tables=variant_tables(variants, anchors, hints, places(found_ceilings, variants)),
-            clock_notes=device_notes(trials),
+            clock_notes=device_notes(trials, canary_facts(trials)),
             grids=tuple(tile_grids(results, trials, device.device_id)),
             hints=tuple(hints),
             pruned=_pruned(results, device.device_id, self._probe_ids),

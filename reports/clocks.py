@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
-from orchestrator.analysis.clocks import CLOCK_FLOOR, ClockFacts, ClockState, trial_clock
+from orchestrator.analysis.canaries import CanaryFacts
+from orchestrator.analysis.clocks import CLOCK_FLOOR, PACE_FLOOR, ClockFacts, ClockState, trial_clock
 from orchestrator.analysis.outcome import JudgedTrial
 from orchestrator.analysis.stats import TimingStats
 from orchestrator.domain.verdict import Verdict
-from reports.numbers import duration
+from reports.numbers import duration, ratio
 
 
 def megahertz(hz: float) -> str:
@@ -46,26 +47,34 @@ def median_words(stats: TimingStats, facts: ClockFacts) -> str:
     return " / ".join(f"{duration(s.mean_ns)} ×{s.samples}" for s in facts.states)
 
 
-def device_notes(trials: Iterable[JudgedTrial]) -> tuple[str, ...]:
-    """Of one device's correct and timed trials: those without one clock, and throttled samples."""
+def device_notes(trials: Iterable[JudgedTrial], canaries: Iterable[CanaryFacts] = ()) -> tuple[str, ...]:
+    """Of one device's correct and timed trials: those without one clock, the canary's range,
+    and throttled samples."""
     facts = [
         trial_clock(t.trial)
         for t in trials
         if t.trial.timing is not None and t.trial.timing.samples_ns and t.trial.verdict is Verdict.PASS
     ]
-    moved = [f for f in facts if f.clock_moved]
-    states = sum(bool(f.states) for f in moved)
+    by_clock = sum(mark(f) == "clock moved" for f in facts)
+    by_times = sum(mark(f) == "two modes" for f in facts)
+    said = [f"the clock moved in {by_clock}"] if by_clock else []
+    said += [f"times fell in two modes in {by_times}"] if by_times else []
     notes: list[str] = []
-    if moved:
-        said = f"the clock moved, or times fell in two modes, while {len(moved)} of {len(facts)} were timed"
-        said += f" ({states} with two modes)" if states else ""
+    if said:
         notes.append(
-            f"{said}: they are marked, and none is called the fastest beside one with a steady clock"
+            f"{' and '.join(said)} of {len(facts)} timed trials: none is called fastest beside a steady one"
         )
+    notes += [
+        f"the {k.api} canary took {duration(k.low_ns)} to {duration(k.high_ns)}: its speed varied up "
+        f"to {ratio(k.pace)}, and ratios of times may be that"
+        for k in canaries
+        if k.pace > PACE_FLOOR
+    ]
     throttled = [f.throttled_samples for f in facts if f.throttled_samples]
     if throttled:
         notes.append(
-            f"{sum(throttled)} samples of {len(throttled)} trials were taken while the device was throttled"
+            f"{sum(throttled)} samples of {len(throttled)} {'trial' if len(throttled) == 1 else 'trials'} "
+            "were taken while the device was throttled"
         )
     return tuple(notes)
 

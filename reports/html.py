@@ -11,10 +11,10 @@ from markupsafe import Markup, escape
 from orchestrator.analysis.compare import PROVISIONAL
 from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.pairs import API_AXIS, Pair
-from orchestrator.analysis.tiles import TILE_AXIS
 from orchestrator.domain.case import Case, axis_text
 from reports import clocks, numbers, roofline
 from reports.findings import MAX_DETAILED
+from reports.labels import compact
 from reports.model import ReportModel, SocPage
 from reports.scope import other_api_note, scope_note, uncounted
 from reports.text import visible, visible_block
@@ -106,15 +106,8 @@ def _pair_groups(pairs: Sequence[Pair]) -> list[tuple[str, list[Pair], float]]:
 
 
 def _pair_variant(case: Case) -> str:
-    """Axes but the API: words stand for themselves, numbers and booleans keep their axis."""
-    words: list[str] = []
-    for name, value in case.axes.items():
-        text = axis_text(value)
-        if name == API_AXIS:
-            continue
-        alone = isinstance(value, str) and (text[:1].isalpha() or name == TILE_AXIS)
-        words.append(text if alone else f"{name}={text}")
-    return " ".join(words)
+    """All axes but the API."""
+    return compact((name, axis_text(value)) for name, value in case.axes.items() if name != API_AXIS)
 
 
 class LogBudget:

@@ -2,7 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 
+from orchestrator.analysis.tiles import TILE_AXIS
 from orchestrator.domain.case import Case, axis_text
+
+
+def compact(values: Iterable[tuple[str, str]]) -> str:
+    """Words stand for themselves, numbers and booleans keep their axis: ``highp 32x16 column vector=4``."""
+    words: list[str] = []
+    for name, value in values:
+        alone = value not in ("true", "false") and (value[:1].isalpha() or name == TILE_AXIS)
+        words.append(value if alone else f"{name}={value}")
+    return " ".join(words)
 
 
 class Labels:

@@ -24,7 +24,7 @@ def precision_tables(results: RunResults, device_id: str) -> tuple[PrecisionTabl
         if found.device_id == device_id:
             groups[found.api].append(found)
     return tuple(
-        PrecisionTable(api, tuple(rows), tuple(dict.fromkeys(sentence(row) for row in rows)))
+        PrecisionTable(api, tuple(rows), tuple(dict.fromkeys(sentence(row) for row in rows if _is_news(row))))
         for api, rows in groups.items()
     )
 
@@ -37,9 +37,13 @@ def precision_news(tables: Iterable[PrecisionTable]) -> tuple[str, ...]:
     said: dict[str, list[str]] = defaultdict(list)
     for table in tables:
         for row in table.rows:
-            if row.demoted or row.remarks or row.asked in ("mediump", "fp16"):
+            if _is_news(row):
                 said[sentence(row)].append(table.api)
     return tuple(f"{text} ({', '.join(apis)})" for text, apis in said.items())
+
+
+def _is_news(row: Precision) -> bool:
+    return row.demoted or bool(row.remarks) or row.asked in ("mediump", "fp16")
 
 
 def precision_brief(tables: Iterable[PrecisionTable]) -> tuple[str, ...]:

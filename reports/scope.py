@@ -27,7 +27,8 @@ def other_api_note(model: ReportModel) -> str:
     if not per_soc:
         return ""
     named = ", ".join(f"{soc} {n}" for soc, n in per_soc)
-    return f"Not counted: {sum(n for _, n in per_soc)} points of another API ({named})"
+    total = sum(n for _, n in per_soc)
+    return f"Not counted: {total} {'point' if total == 1 else 'points'} of another API ({named})"
 
 
 @dataclass(frozen=True, slots=True)

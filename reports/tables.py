@@ -15,7 +15,7 @@ from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.case import Case, axis_text
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from reports.labels import Labels
+from reports.labels import Labels, compact
 from reports.model import BestGroup, BestRow, VariantRow, VariantTable
 
 INPUTS = "inputs"
@@ -80,7 +80,7 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
         if stats is None:
             continue
         others = (
-            f"{name}={axis_text(value)}"
+            (name, axis_text(value))
             for name, value in best.info.case.axes.items()
             if name not in ("api", "precision") and labels.common.get(name) != axis_text(value)
         )
@@ -89,7 +89,7 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
                 kernel=kernel,
                 api=api,
                 precision=precision,
-                variant=" ".join(others),
+                variant=compact(others),
                 stats=stats,
                 speedup=speedup(best, naive),
                 gflops=gflops(best.info.cost, stats),

@@ -38,7 +38,6 @@ def summary_table(model: ReportModel) -> RenderableType:
             for e in model.comparison.epochs[:MAX_ROWS]
         ]
     parts += [_counts(model)]
-    parts += [_text(f"{d.device.name}: {text}", "yellow") for d, text in model.clock_notes[:MAX_ROWS]]
     parts += [_text(line, "dim") for line in (other_api_note(model),) if line]
     for title, outcome, never_came, refused in (
         ("Unexpected failures", Outcome.FAILURE, (), ()),
@@ -53,6 +52,9 @@ def summary_table(model: ReportModel) -> RenderableType:
         parts += [_text(k.sentence) for k in model.by_subgroup[:MAX_ROWS]]
     if model.best_total:
         parts.append(_fastest(model))
+    if model.clock_notes:
+        parts.append(Text())
+        parts += [_text(f"{d.device.name}: {text}") for d, text in model.clock_notes[:MAX_ROWS]]
     if model.pairs:
         parts += [Text(), *(_text(f"{p.names}: {p.sentence}") for p in model.pairs[:MAX_ROWS])]
     lines = precision_lines(model)

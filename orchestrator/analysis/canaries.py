@@ -27,6 +27,11 @@ class CanaryFacts:
     lost: int
     """Trials whose batch it did not vouch for."""
 
+    @property
+    def pace(self) -> float:
+        """Slowest latency ÷ fastest one: how far apart the device's speeds lay; 1 where not known."""
+        return self.high_ns / self.low_ns if self.low_ns else 1.0
+
 
 def refused_by_canary(item: JudgedTrial) -> bool:
     trial = item.trial

@@ -20,6 +20,8 @@ MIN_CLEARANCE = 4.0
 """The gap between the states, in multiples of the spread inside them."""
 CLOCK_FLOOR = 0.05
 """A clock that the device shows within 5 % counts as one clock."""
+PACE_FLOOR = 1.25
+"""Latencies of one canary further apart than this factor show a device at different speeds."""
 _FEW = 5
 """Below as many samples the spread of a state is its range: quartiles would hide most of it."""
 
@@ -84,6 +86,14 @@ def trial_clock(trial: Trial) -> ClockFacts:
 
 def clock_moved(trial: Trial) -> bool:
     return trial_clock(trial).clock_moved
+
+
+def one_clock(trials: Iterable[Trial]) -> bool:
+    """No trial's clock moved, and no two of them were timed at different ones, as far as devices show it."""
+    facts = [trial_clock(t) for t in trials]
+    known = [f for f in facts if f.high_hz]
+    low, high = min((f.low_hz for f in known), default=0), max((f.high_hz for f in known), default=0)
+    return not any(f.clock_moved for f in facts) and high <= low * (1 + CLOCK_FLOOR)
 
 
 def steady(items: Iterable[T], trial: Callable[[T], Trial]) -> list[T]:

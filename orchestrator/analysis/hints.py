@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.analysis.clocks import clock_moved
+from orchestrator.analysis.clocks import one_clock
 from orchestrator.analysis.outcome import JudgedTrial
 from orchestrator.analysis.stats import TimingStats, timing_stats
 from orchestrator.domain.case import Case
@@ -64,7 +64,7 @@ def hint_effects(judged: Iterable[JudgedTrial]) -> list[HintEffect]:
     same: dict[_Group, list[tuple[str, ...]]] = defaultdict(list)
     for (device_id, _), items in families.items():
         stats = [s for s in (timing_stats(i.trial.timing) for i in items) if s is not None]
-        if len(items) < 2 or len(stats) < len(items) or any(clock_moved(i.trial) for i in items):
+        if len(items) < 2 or len(stats) < len(items) or not one_clock(i.trial for i in items):
             continue
         items.sort(key=lambda i: str(i.info.case.axes[HINT_AXIS]))
         case = items[0].info.case

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.analysis.clocks import clock_moved, steady
+from orchestrator.analysis.clocks import one_clock, steady
 from orchestrator.analysis.hints import within_noise
 from orchestrator.analysis.numerics import ToleranceUse, worst_use
 from orchestrator.analysis.outcome import JudgedTrial
@@ -85,8 +85,8 @@ class Pair:
 
     @property
     def clock_moved(self) -> bool:
-        """While either side was timed: the ratio holds a clock's change."""
-        return any(clock_moved(s.item.trial) for s in (self.gles, self.vulkan))
+        """While either side was timed, or between them: the ratio holds a clock's change."""
+        return not one_clock(s.item.trial for s in (self.gles, self.vulkan))
 
     @property
     def faster(self) -> Faster:
@@ -147,7 +147,7 @@ class PairTable:
             )
         moved = sum(p.ratio is not None and p.clock_moved for p in self.pairs)
         if moved:
-            words.append(f"the clock moved while {moved} of them were timed")
+            words.append(f"no steady clock in {moved}")
         other = sum(p.verdict_differs for p in self.pairs)
         if other:
             words.append(f"another verdict in {other}")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.analysis.clocks import CLOCK_FLOOR, clock_moved, fastest_hz
+from orchestrator.analysis.clocks import CLOCK_FLOOR, PACE_FLOOR, clock_moved, fastest_hz
 from orchestrator.analysis.stats import timing_stats
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Cost
@@ -46,8 +46,10 @@ class FlopRate:
     """Workgroups: how much of the device was busy."""
     clock_hz: float = 0.0
     """Of the GPU at its fastest sample; 0 where the device shows none."""
-    clock_moved: bool = False
-    """While it was timed."""
+    unsteady: bool = False
+    """Its clock moved while it was timed, or its times were noisy."""
+    canary_ns: tuple[int, ...] = ()
+    """Latencies of the canary around it: equal ones show that two rates came at one speed of the device."""
 
     @property
     def name(self) -> str:
@@ -85,8 +87,8 @@ class ApiCeilings:
     def relative(self, precision: str, hint: str) -> float | None:
         """Rate over that of fp32 highp with as many workgroups, the most that both ran with.
 
-        None where the two ran at different clocks, or where one's moved and the clocks are not known: the
-        ratio would be that of the clocks.
+        None where the two ran at different clocks, or where one was unsteady and the clocks are not known:
+        the ratio would be that of the clocks.
         """
 
         def by_groups(precision: str, hint: str) -> dict[int, FlopRate]:
@@ -105,7 +107,9 @@ class ApiCeilings:
 
 def _one_clock(left: FlopRate, right: FlopRate) -> bool:
     if not (left.clock_hz and right.clock_hz):
-        return not (left.clock_moved or right.clock_moved)
+        seen = left.canary_ns + right.canary_ns
+        paced = not seen or max(seen) <= PACE_FLOOR * min(seen)
+        return paced and not (left.unsteady or right.unsteady)
     low, high = sorted((left.clock_hz, right.clock_hz))
     return high <= low * (1 + CLOCK_FLOOR)
 
@@ -177,7 +181,8 @@ def ceilings(trials: Iterable[Trial], cases: Mapping[str, CaseInfo], device_id: 
                     trial.case_id,
                     int(case.workload["groups"]),
                     fastest_hz(trial.timing, trial.sensors),
-                    clock_moved(trial),
+                    clock_moved(trial) or stats.noisy,
+                    () if trial.canary is None else (trial.canary.before_ns, trial.canary.after_ns),
                 )
             )
     return Ceilings(

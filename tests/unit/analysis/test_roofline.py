@@ -1,6 +1,7 @@
 """Ceilings from probe trials, and places under them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -163,3 +164,22 @@ def test_missing_probes() -> None:
 
 def test_a_time_of_zero_has_no_place() -> None:
     assert place(ROOF, Cost(1, 1, 1), variant(), 0) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "mine", "told"),
+    [
+        ({"clock_hz": 1.98e9}, {"clock_hz": 1.97e9, "unsteady": True}, True),
+        ({"clock_hz": 1.98e9}, {"clock_hz": 0.57e9}, False),
+        ({}, {"unsteady": True}, False),
+        ({"canary_ns": (10_144, 10_200)}, {"canary_ns": (10_144, 26_688)}, False),
+        ({"canary_ns": (10_144, 10_200)}, {"canary_ns": (10_300, 10_200)}, True),
+    ],
+    ids=["one clock", "two clocks", "unsteady and unknown", "canary at two speeds", "canary at one speed"],
+)
+def test_g4_05_no_relative_speed_across_clocks(
+    base: dict[str, Any], mine: dict[str, Any], told: bool
+) -> None:
+    """G4-05: a mediump at 0.26 times the rate of highp was a clock that fell between two probes."""
+    rates = (FlopRate("fp32", "highp", 4e12, **base), FlopRate("fp32", "mediump", 1e12, **mine))
+    assert (ApiCeilings("vulkan", measured=rates).relative("fp32", "mediump") is not None) == told

@@ -127,7 +127,7 @@ def test_best_rows_name_the_choice() -> None:
         "attention seq=33 inputs=large",
     ]
     best = [b for b in groups[0].rows if b.kernel == "attention_flash" and b.precision == "fp32"]
-    assert best[0].variant == "tile=64x16 layout=row vector=4 hint=highp"
+    assert best[0].variant == "64x16 row vector=4 highp"
     assert best[0].of == 19
     assert best[0].speedup is not None
     assert 8 < best[0].speedup < 9

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.analysis.canaries import CANARY_REASON
+from orchestrator.analysis.clocks import CLOCK_FLOOR, MIN_CLEARANCE, MIN_SHARE, MIN_STEP, PACE_FLOOR
 from orchestrator.analysis.compare import MOVED_FLOOR
 from orchestrator.analysis.hints import NOISE_FLOOR
 from orchestrator.analysis.outcome import Outcome
@@ -29,6 +30,10 @@ TEXT = " ".join((Path(__file__).parents[3] / "docs" / "report.md").read_text("ut
         "(≤ " + ", ".join(str(s) for s in HEAT_STEPS) + ", above)",
         f"one text is cut after {MAX_TEXT:,} characters",
         f"shown up to {INLINE_LOG:,} characters",
+        f"at least {MIN_SHARE:.0%} (and two samples)".replace("%", " %"),
+        f"differ by at least {MIN_STEP:.0%}, and the gap is above {MIN_CLEARANCE:g} ×".replace("%", " %"),
+        f"lie more than {CLOCK_FLOOR:.0%} apart".replace("%", " %"),
+        f"lie more than ×{PACE_FLOOR} apart",
         f"{MAX_DETAILED} findings of a kind and device",
     ],
 )
