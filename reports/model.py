@@ -124,6 +124,11 @@ class VariantTable:
     """Smallest and largest sample, the ends of the rows' range bars; 0 without times."""
 
     @property
+    def mixed_clocks(self) -> bool:
+        """Some rows are timed by the GPU's clock and some by the wall's."""
+        return len({r.stats.clock for r in self.rows if r.stats is not None}) > 1
+
+    @property
     def placed(self) -> bool:
         """Some row has a place under the roofline."""
         return any(r.roof is not None for r in self.rows)

@@ -84,6 +84,7 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
             for name, value in best.info.case.axes.items()
             if name not in ("api", "precision") and labels.common.get(name) != axis_text(value)
         )
+        clock = trial_clock(best.trial)
         groups[workload].append(
             BestRow(
                 kernel=kernel,
@@ -91,10 +92,10 @@ def best_groups(trials: Iterable[JudgedTrial], labels: Labels) -> tuple[BestGrou
                 precision=precision,
                 variant=compact(others),
                 stats=stats,
-                speedup=speedup(best, naive),
-                gflops=gflops(best.info.cost, stats),
+                speedup=None if clock.states else speedup(best, naive),
+                gflops=None if clock.states else gflops(best.info.cost, stats),
                 of=len(items),
-                clock=trial_clock(best.trial),
+                clock=clock,
             )
         )
     made = [BestGroup(workload, tuple(rows)) for workload, rows in groups.items()]

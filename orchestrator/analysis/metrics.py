@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.analysis.clocks import clock_moved
+from orchestrator.analysis.clocks import clock_moved, trial_clock
 from orchestrator.analysis.outcome import JudgedTrial
 from orchestrator.analysis.stats import Clock, TimingStats, timing_stats
 from orchestrator.domain.case import AxisValue
@@ -41,6 +41,8 @@ def baselines(judged: Iterable[JudgedTrial]) -> Mapping[BaselineKey, Baseline]:
         case = item.info.case
         if stats is None or item.trial.verdict is not Verdict.PASS or not case.kernel.endswith(NAIVE_SUFFIX):
             continue
+        if trial_clock(item.trial).states:
+            continue  # no one number stands for it
         key = _key(item, stats)
         found = Baseline(case.case_id, case.label, stats.median_ns, clock_moved(item.trial))
         if key not in best or _rank(found) < _rank(best[key]):

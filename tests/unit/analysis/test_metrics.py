@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.analysis.metrics import baselines, gflops, speedup, traffic_ratio
@@ -67,3 +69,11 @@ def test_gflops_and_traffic() -> None:
     assert gflops(Cost(flops=0, bytes_min=4, bytes_moved=10), stats) is None
     assert traffic_ratio(Cost(flops=1, bytes_min=4, bytes_moved=10)) == 2.5
     assert traffic_ratio(Cost(flops=1, bytes_min=0, bytes_moved=0)) is None
+
+
+def test_g4_05_two_clock_states_are_no_baseline() -> None:
+    """G4-05: no ratio to a time that no single number stands for."""
+    two = replace(timing(), wall_ns=[10_000_000, 14_000_000] * 10)
+    naive = passing(case("attention_naive", tile="8x8"), "local-1", two)
+    run = results(trials=[naive], points=[case("attention_naive", tile="8x8")])
+    assert baselines(judge(run, TODAY).trials) == {}
