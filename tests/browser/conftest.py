@@ -2,11 +2,13 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from orchestrator.domain.trial import Sensors
 from orchestrator.domain.verdict import Verdict
 from reports.write import write_reports
 from tests.probes_fixture import calculated, copied, copy_case, fma_case, probe_info
@@ -82,6 +84,9 @@ def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         passing(p, WIDE, timing(round(16e6 * 1.1**i), spread=0.3, compile_ns=3_123_000_000))
         for i, p in enumerate(points[1:])
     ]
+    states = replace(timing(), wall_ns=[21_200_000] * 4 + [11_900_000] * 16)
+    hz = Sensors(gpu_hz=[1_155_000_000] * 4 + [1_980_000_000] * 17)
+    trials[0] = replace(trials[0], timing=states, sensors=hz)
     wrong = [numerics(elements(points[0]), max_abs=1.13e-4)]
     trials.append(trial(points[0], WIDE, Verdict.NONDETERMINISTIC, time=timing(), outputs=wrong))
     probes = [copy_case(2**26, a) for a in ("gles", "vulkan")] + [fma_case(a) for a in ("gles", "vulkan")]
