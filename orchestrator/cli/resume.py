@@ -72,7 +72,7 @@ def resume_run(settings: Settings, name: str, max_slowdown: float | None) -> Fin
     say(f"run {folder.path.name}: {sum(left.values())} trials left")
     if not left:
         return _ended(folder, settings, max_slowdown)
-    wanted = [d.serial if d.transport == "adb" else "local" for d in planned if d.device_id in left]
+    wanted = [d.serial for d in planned if d.device_id in left]
     with ExitStack() as stack:
         logs = log_folder(settings, folder.path.name)
         fleet = stack.enter_context(open_fleet(settings, wanted, logs, say))

@@ -45,7 +45,7 @@ def shared(farm: Farm, broker: str) -> Farm:
 @contextmanager
 def worker(farm: Farm) -> Generator["subprocess.Popen[bytes]"]:
     """A worker of this machine's GPU, registered."""
-    process = farm.start("worker", "--device", "local", log=farm.folder / "worker.log")
+    process = farm.start("worker", "--device", "local:llvmpipe", log=farm.folder / "worker.log")
     try:
         wait_for(lambda: _registered_pid(farm) == process.pid, "the worker's registration")
         yield process
@@ -85,7 +85,7 @@ def test_workers_in_other_processes_give_the_same_result(shared: Farm, matrix: s
     _assert_complete_once(shared)
     alone = Farm(tmp_path / "alone")
     alone.folder.mkdir()
-    alone.run("run", "--matrix", matrix, "--device", "local")
+    alone.run("run", "--matrix", matrix, "--device", "local:llvmpipe")
     assert _identity(shared) == _identity(alone)
 
 
@@ -125,7 +125,7 @@ def test_everything_killed_then_resumed(shared: Farm, matrix: str) -> None:
 
 
 def test_a_private_run_killed_then_resumed_leaves_no_process_behind(farm: Farm, matrix: str) -> None:
-    run = farm.start("run", "--matrix", matrix, "--device", "local")
+    run = farm.start("run", "--matrix", matrix, "--device", "local:llvmpipe")
     wait_for(lambda: len(_trials(farm)) > 0, "the first results")
     children = _descendants(run.pid)
     assert len(children) >= 2
@@ -139,12 +139,12 @@ def test_a_private_run_killed_then_resumed_leaves_no_process_behind(farm: Farm, 
 
 def test_a_device_has_one_worker(shared: Farm) -> None:
     with worker(shared):
-        done = shared.run("worker", "--device", "local", expect=3)
+        done = shared.run("worker", "--device", "local:llvmpipe", expect=3)
     assert "is served by process" in done.stderr
 
 
 def test_no_worker_is_exit_code_3_and_says_so(shared: Farm, matrix: str) -> None:
-    done = shared.run("run", "--matrix", matrix, "--device", "local", expect=3)
+    done = shared.run("run", "--matrix", matrix, "--device", "local:llvmpipe", expect=3)
     assert "no such device" in done.stderr
 
 

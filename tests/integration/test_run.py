@@ -35,7 +35,7 @@ def small_matrix(folder: Path, text: str = MATRIX) -> str:
 
 def test_run_checks_every_case_and_writes_everything(farm: Farm) -> None:
     matrix = small_matrix(farm.folder)
-    done = farm.run("run", "--matrix", matrix, "--device", "local")
+    done = farm.run("run", "--matrix", matrix, "--device", "local:llvmpipe")
     results = farm.latest()
     assert len(results.trials) == 12
     assert {t.verdict for t in results.trials} == {Verdict.PASS}
@@ -54,7 +54,7 @@ def test_run_checks_every_case_and_writes_everything(farm: Farm) -> None:
     suites = ET.parse(latest / "junit.xml").getroot()
     assert sum(1 for _ in suites.iter("testcase")) == 12
 
-    second = farm.json("run", "--matrix", matrix, "--device", "local")
+    second = farm.json("run", "--matrix", matrix, "--device", "local:llvmpipe")
     assert second["exit_code"] == 0
     again = farm.latest()
     assert again.previous_run == results.run.run_id
@@ -66,7 +66,7 @@ def test_run_checks_every_case_and_writes_everything(farm: Farm) -> None:
 
 
 def test_results_json_is_strict_json(farm: Farm) -> None:
-    farm.run("run", "--matrix", small_matrix(farm.folder), "--device", "local", "-k", "causal=true")
+    farm.run("run", "--matrix", small_matrix(farm.folder), "--device", "local:llvmpipe", "-k", "causal=true")
 
     def refuse(literal: str) -> float:
         raise AssertionError(literal)
@@ -77,7 +77,7 @@ def test_results_json_is_strict_json(farm: Farm) -> None:
 
 def test_selection_set_and_case(farm: Farm) -> None:
     matrix = small_matrix(farm.folder)
-    words = ("--matrix", matrix, "--device", "local")
+    words = ("--matrix", matrix, "--device", "local:llvmpipe")
     plan = farm.json("plan", *words, "-k", "attention_flash and precision=fp32", "--set", "tile=16x16")
     (device,) = plan["devices"]
     assert len(device["cases"]) == 2
@@ -91,7 +91,7 @@ def test_matrix_errors_come_all_at_once_with_lines_and_exit_code_2(farm: Farm) -
     bad = MATRIX.replace("tile: [8x8, 16x16]", "tyle: 8x8").replace(
         "kernel: attention_naive", "kernel: atention"
     )
-    done = farm.run("run", "--matrix", small_matrix(farm.folder, bad), "--device", "local", expect=2)
+    done = farm.run("run", "--matrix", small_matrix(farm.folder, bad), "--device", "local:llvmpipe", expect=2)
     assert "matrix.yaml:9:" in done.stderr
     assert 'Did you mean "tile"?' in done.stderr
     assert "matrix.yaml:10:" in done.stderr
@@ -101,7 +101,7 @@ def test_matrix_errors_come_all_at_once_with_lines_and_exit_code_2(farm: Farm) -
 def test_unknown_device_is_missing_and_exit_code_3(farm: Farm) -> None:
     matrix = small_matrix(farm.folder)
     farm.environment["ANDROID_ADB_SERVER_PORT"] = "1"
-    done = farm.run("run", "--matrix", matrix, "--device", "local", "--device", "no-such-phone", expect=3)
+    done = farm.run("run", "--matrix", matrix, "--device", "local:llvmpipe", "--device", "no-such-phone", expect=3)
     assert "no-such-phone" in done.stderr
     assert [m.device_id for m in farm.latest().missing] == ["no-such-phone"]
     assert "no-such-phone" in (farm.out / "latest" / "index.html").read_text()
@@ -123,7 +123,7 @@ def test_a_wrong_kernel_is_exit_code_1_and_named_in_the_report(farm: Farm) -> No
     assert "* inverse" in text
     template.write_text(text.replace("* inverse", "* 0.5"))
     matrix = small_matrix(farm.folder, MATRIX.replace("attention_flash", "attention_broken"))
-    words = ("--matrix", matrix, "--kernels", str(farm.folder / "kernels"), "--device", "local")
+    words = ("--matrix", matrix, "--kernels", str(farm.folder / "kernels"), "--device", "local:llvmpipe")
     farm.run("run", *words, expect=1)
     results = farm.latest()
     wrong = [t for t in results.trials if t.verdict is Verdict.MISMATCH]
@@ -146,13 +146,13 @@ def children(pid: int) -> list[int]:
 
 
 def test_sigterm_ends_a_run_as_ctrl_c_does_and_latest_resumes_it(farm: Farm) -> None:
-    farm.run("run", "--matrix", small_matrix(farm.folder), "--device", "local", "-k", "causal=true")
+    farm.run("run", "--matrix", small_matrix(farm.folder), "--device", "local:llvmpipe", "-k", "causal=true")
     complete = farm.latest().run.run_id
     temporary = farm.folder / "tmp"
     temporary.mkdir()
     farm.environment["TMPDIR"] = str(temporary)
     log = farm.folder / "run.log"
-    process = farm.start("run", "--matrix", small_matrix(farm.folder, LONG), "--device", "local", log=log)
+    process = farm.start("run", "--matrix", small_matrix(farm.folder, LONG), "--device", "local:llvmpipe", log=log)
     runs = farm.out / "runs"
     wait_for(lambda: any(complete not in str(p) for p in runs.glob("*/trials.jsonl")), "the first results")
     started = children(process.pid)
