@@ -128,6 +128,12 @@ class Kernel(ABC):
         del case
         return frozenset()
 
+    def matrices(self, case: Case) -> frozenset[str]:
+        """Cooperative matrix shapes that the shader multiplies, spelled as in ``Profile.matrices``; such a
+        kernel names the feature ``cooperative_matrix``, too."""
+        del case
+        return frozenset()
+
     def kept(self, case: Case) -> tuple[str, ...]:
         """``out`` buffers without a reference whose bytes the host wants: what a probe found out."""
         del case

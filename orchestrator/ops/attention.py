@@ -46,6 +46,8 @@ class AttentionKernel(Kernel):
     distributions = tuple(attention_inputs.DISTRIBUTIONS)
     tolerance_version = f"attention-{BUDGET_VERSION}"
     online: bool
+    half_weights: bool = False
+    """The weights exp(s - m) are rounded to fp16 before they multiply v; every product and sum is fp32."""
 
     def invalid(self, case: Case) -> str | None:
         shape = AttentionShape.of(case)
@@ -104,6 +106,7 @@ class AttentionKernel(Kernel):
             online=self.online,
             half_products=computes_in_half(case),
             half_sums=sums_in_half(case),
+            half_weights=self.half_weights,
         )
         shape = AttentionShape.of(case)
         return {"o": attention_tolerance(inputs["q"], inputs["k"], inputs["v"], shape, arithmetic)}

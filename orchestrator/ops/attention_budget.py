@@ -45,8 +45,12 @@ truncates has biased errors and may leave the budget at long accumulations; that
    u_h·growth times the latter, with growth as in 3 and one more rounding for each rescale. Sums beyond
    65504 overflow: inputs whose sums do, or which an fp16 sum cannot count, are refused for fp16_all by name
    (attention_inputs).
+9. Weights in fp16, all products exact and all sums fp32 (matrix units; attention_flash_matrix): a weight is
+   rounded, u_h as in 7, and counts the same in o and in l: λ·u_h·√g·‖p(v_d − o_d)‖₂. Weights carry a factor
+   of 2⁷ beside the largest one of their row, so that they are normal numbers from 2⁻²¹ of it up. Those below
+   (2⁻²⁰ is counted: exp has errors) may be lost: Σ w·|v_d − o_d|, w_j = p_j where p_j·Σ exp(s_j − m) < 2⁻²⁰.
 
-atol is the largest sum of 1–3 and 6–8 over all finite elements, rtol the sum of 4 and 5, and NMSE is
+atol is the largest sum of 1–3 and 6–9 over all finite elements, rtol the sum of 4 and 5, and NMSE is
 bounded by the mean square of the whole budget over the mean square of the reference.
 """
 
@@ -75,6 +79,8 @@ HALF_SUBNORMAL = 2.0**-24
 U_HALF = 2.0**-11
 HALF_SMALLEST = 2.0**-14
 """Smallest normal number of fp16."""
+WEIGHT_SMALLEST = 2.0**-20
+"""Weights, as shares of the largest, that matrix units keep the digits of."""
 PARTIAL_SUMS = 2.0
 """Partial sums over |sum| + this × 2-norm of the terms are not expected."""
 
@@ -99,6 +105,8 @@ class Arithmetic:
     """q·k and p·v are multiplied in fp16."""
     half_sums: bool = False
     """And summed in fp16."""
+    half_weights: bool = False
+    """Weights are rounded to fp16; products and sums of them are fp32."""
 
 
 @dataclass
@@ -207,6 +215,8 @@ class _KeyHead:
             absolute += self._half_errors(p, total[usable], centred, o)
         if self._arithmetic.half_sums:
             absolute += self._half_sum_errors(s, p, limits, o)
+        if self._arithmetic.half_weights:
+            absolute += self._half_weight_errors(p, total[usable], centred, o)
         rtol = U32 * float(growth.max()) + 6 * U32
         if self._arithmetic.half_output:
             rtol += HALF_ULP
@@ -250,14 +260,25 @@ class _KeyHead:
     def _half_errors(self, p: F32, total: F32, centred: F32, o: F32) -> F32:
         """Weights and their products with v in fp16; ``total`` are the sums of unnormalised weights."""
         alike = np.float32(CONFIDENCE * math.sqrt(self._largest_group))
-        squares = np.square(p)
-        spread = squares @ np.square(centred) - 2 * o * (squares @ centred)
-        spread += np.square(o) * squares.sum(axis=1, keepdims=True)
-        errors = np.float32(U_HALF) * alike * np.sqrt(np.maximum(spread, 0))
+        errors = self._rounded_weights(p, centred, o)
         errors += np.float32(U_HALF) * _random_sum(p, np.abs(self._values), alike)
         lost = np.minimum(p, np.float32(HALF_SMALLEST) / total)
         errors += _random_sum(lost, np.maximum(np.abs(self._values), 1), alike)
         return (errors + np.float32(HALF_SMALLEST)).astype(np.float32)
+
+    def _rounded_weights(self, p: F32, centred: F32, o: F32) -> F32:
+        """What rounding every weight to fp16, in o and in l alike, does to o."""
+        alike = np.float32(CONFIDENCE * math.sqrt(self._largest_group))
+        squares = np.square(p)
+        spread = squares @ np.square(centred) - 2 * o * (squares @ centred)
+        spread += np.square(o) * squares.sum(axis=1, keepdims=True)
+        return np.float32(U_HALF) * alike * np.sqrt(np.maximum(spread, 0))
+
+    def _half_weight_errors(self, p: F32, total: F32, centred: F32, o: F32) -> F32:
+        """Weights in fp16, products and sums in fp32; ``total`` are the sums of unnormalised weights."""
+        lost = np.where(p * total < np.float32(WEIGHT_SMALLEST), p, np.float32(0))
+        lost_from_o = lost @ np.abs(centred) + np.abs(o) * lost.sum(axis=1, keepdims=True)
+        return (self._rounded_weights(p, centred, o) + lost_from_o).astype(np.float32)
 
     def _half_sum_errors(self, s: F32, p: F32, limits: NDArray[np.int_], o: F32) -> F32:
         """Accumulation of o in fp16, rescales included."""

@@ -1,8 +1,9 @@
 """Which cases a device cannot run, decided from its probed profile before anything is sent to it.
 
-Reasons are machine-readable: ``NAME NEEDED > LIMIT`` with both numbers, ``subgroup_size NEEDED != SIZE``, or
-``lacks FEATURE``. A limit that the profile does not declare counts as the minimum that GLES 3.1 and Vulkan
-guarantee: our runner's profiles declare all, and what is not known to fit is not sent.
+Reasons are machine-readable: ``NAME NEEDED > LIMIT`` with both numbers, ``subgroup_size NEEDED != SIZE``,
+``lacks FEATURE``, or ``lacks matrix SHAPE`` where there are cooperative matrices, but none of that shape. A
+limit that the profile does not declare counts as the minimum that GLES 3.1 and Vulkan guarantee: our runner's
+profiles declare all, and what is not known to fit is not sent.
 """
 
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ GUARANTEED: Mapping[str, int] = {
 1.0 ("Required Limits") name the same numbers."""
 
 _NOT_DECLARED = " (not declared: the guaranteed minimum)"
+_MATRICES = "cooperative_matrix"
 _WHY = 120
 """Characters of a driver's message in a reason."""
 
@@ -49,6 +51,8 @@ class Needs:
     passes: int
     subgroup_sizes: frozenset[int] = frozenset()
     """Sizes that its passes must run with."""
+    matrices: frozenset[str] = frozenset()
+    """Shapes of cooperative matrices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ def prune(needs: Needs | Drop, device: DeviceRecord) -> Drop | None:
 
 
 def shortfalls(needs: Needs, profile: Profile) -> tuple[str, ...]:
-    """Every limit that is too low, every subgroup size it cannot run, every feature that is missing."""
+    """Every limit that is too low, subgroup size that it cannot run, feature and shape that is missing."""
     low = [
         f"{name} {needed} > {limit}{'' if name in profile.limits else _NOT_DECLARED}"
         for name, needed in needs.limits.items()
@@ -91,7 +95,14 @@ def shortfalls(needs: Needs, profile: Profile) -> tuple[str, ...]:
     missing = [
         _lacks(name, profile) for name in sorted(needs.features) if profile.features.get(name) is not True
     ]
-    return (*low, *sizes, *missing)
+    return (*low, *sizes, *missing, *_missing_shapes(needs, profile))
+
+
+def _missing_shapes(needs: Needs, profile: Profile) -> list[str]:
+    """Only where the feature itself is there: without it no shape is, and one reason says so."""
+    if _MATRICES in needs.features and profile.features.get(_MATRICES) is not True:
+        return []
+    return [f"lacks matrix {shape}" for shape in sorted(needs.matrices - set(profile.matrices))]
 
 
 def _subgroup_shortfall(size: int, profile: Profile) -> str:
@@ -143,7 +154,7 @@ def _needs(kernel: Kernel, case: Case) -> Needs | Drop:
     if wrong:
         return Drop(Verdict.INVALID, tuple(dict.fromkeys(wrong)))
     subgroups = frozenset(step.subgroups.size for step in passes if step.subgroups is not None)
-    return Needs(api, limits, kernel.features(case), len(passes), subgroups)
+    return Needs(api, limits, kernel.features(case), len(passes), subgroups, kernel.matrices(case))
 
 
 def _wrong_geometry(step: Pass) -> str:

@@ -154,6 +154,7 @@ def test_equal_keys_cancel_the_error_of_their_logits() -> None:
         (Arithmetic(half_output=False, mediump=True, online=True), "atol", 1e-3),
         (Arithmetic(half_output=True, mediump=False, online=True, half_products=True), "atol", 1e-3),
         (Arithmetic(True, False, True, half_products=True, half_sums=True), "atol", 1e-2),
+        (Arithmetic(True, False, True, half_weights=True), "atol", 5e-4),
     ],
 )
 def test_lower_precision_widens_the_budget(wider: Arithmetic, field: str, at_least: float) -> None:
@@ -162,6 +163,20 @@ def test_lower_precision_widens_the_budget(wider: Arithmetic, field: str, at_lea
     narrow = getattr(attention_tolerance(q, k, v, shape, PLAIN), field)
     wide = getattr(attention_tolerance(q, k, v, shape, wider), field)
     assert narrow < at_least <= wide
+
+
+def test_rounded_weights_cost_less_than_rounded_products() -> None:
+    """And nothing where all values are equal: a weight counts the same in o and in l."""
+    shape = _shape(64)
+    q, k, v = _data(shape)
+    weights = Arithmetic(half_output=True, mediump=False, online=True, half_weights=True)
+    products = Arithmetic(half_output=True, mediump=False, online=True, half_products=True)
+    allowed = [attention_tolerance(q, k, v, shape, a).atol for a in (PLAIN, weights, products)]
+    assert allowed == sorted(allowed)
+    assert allowed[1] < allowed[2] / 2
+    same = np.ones_like(v)
+    plain = attention_tolerance(q, k, same, shape, PLAIN).atol
+    assert attention_tolerance(q, k, same, shape, weights).atol < plain + 1e-6
 
 
 def test_online_softmax_pays_for_its_rescales() -> None:

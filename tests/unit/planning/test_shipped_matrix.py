@@ -51,7 +51,7 @@ def matrix(kernels: dict[str, Kernel]) -> Matrix:
 def able(limits: dict[str, int]) -> Profile:
     """Vulkan with every feature that some shipped kernel may need."""
     vulkan = profile(limits=limits, features=dict.fromkeys(VULKAN_FEATURES, True), api="vulkan")
-    return replace(vulkan, subgroup=SubgroupFacts(32, 32, 4, 128))
+    return replace(vulkan, subgroup=SubgroupFacts(32, 32, 4, 128), matrices=["16x16x16 f16 f16 f32 f32"])
 
 
 def smoke(matrix: Matrix, kernels: dict[str, Kernel]) -> Plan:
