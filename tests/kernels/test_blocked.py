@@ -1,0 +1,242 @@
+"""attention_flash_blocked on three drivers: named inputs, shapes, each way to reduce a row, and mutants.
+
+Small workgroups and the short text throughout: software drivers compile the full one for seconds.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.domain.case import AxisValue, Case
+from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.drivers import DRIVERS, driver
+from tests.kernels.harness import Bench, Outcome, make_case
+from tests.kernels.mutants import Mutant
+from tests.kernels.named_inputs import WORKLOADS, named_case
+
+NAME = "attention_flash_blocked"
+TEMPLATE = f"{NAME}/blocked.comp.j2"
+SMALL: dict[str, AxisValue] = {"tile": "16x16", "rows": 4, "chunk": 8, "unroll": "short"}
+WIDE: dict[str, AxisValue] = {"tile": "64x64", "rows": 8, "chunk": 16, "unroll": "short"}
+FOUR_LANES: dict[str, AxisValue] = {"tile": "32x32", "rows": 4, "chunk": 16, "unroll": "short"}
+"""Of 32 invocations: more than any software driver runs in step, so that races show."""
+
+SHAPES: tuple[tuple[dict[str, AxisValue], dict[str, AxisValue]], ...] = (
+    ({"seq": 33, "head_dim": 5, "heads": 2, "causal": True}, SMALL),
+    ({"seq": 32, "head_dim": 8, "heads": 3}, SMALL),
+    ({"seq": 1, "kv_seq": 1, "head_dim": 1, "heads": 1}, SMALL),
+    ({"seq": 40, "kv_seq": 70, "head_dim": 64, "heads": 4, "kv_heads": 2}, {**FOUR_LANES, "rows": 8}),
+    ({"seq": 65, "kv_seq": 17, "head_dim": 80, "heads": 1, "causal": True}, {**WIDE, "rows": 4, "chunk": 32}),
+    ({"seq": 20, "kv_seq": 127, "head_dim": 128, "heads": 2, "kv_heads": 1, "causal": True}, WIDE),
+)
+"""Odd, even, one, GQA, fewer keys than queries (rows without keys), and more."""
+
+SQUARE: dict[str, AxisValue] = {"seq": 40, "head_dim": 8, "heads": 2}
+CAUSAL: dict[str, AxisValue] = {"seq": 20, "head_dim": 8, "heads": 1, "causal": True}
+MASKED = "lessThan(key{{ j }}, ivec4(visible_keys(int(row{{ i }}))))"
+LOADED_QK = "{{ store_qk(c) }}\n            {{ sync() }}\n"
+LOADED_V = '{{ store_v("first") }}\n            {{ sync() }}\n'
+
+MUTANTS = (
+    Mutant(
+        "no-barrier-before-logits",
+        "q and K are read while others still write them",
+        ((TEMPLATE, LOADED_QK, "{{ store_qk(c) }}\n"),),
+        {"seq": 64, "head_dim": 32, "heads": 2},
+        axes=FOUR_LANES,
+        race=True,
+    ),
+    Mutant(
+        "no-barrier-before-weighting",
+        "weights and values are read while others still write them",
+        ((TEMPLATE, LOADED_V, '{{ store_v("first") }}\n'),),
+        {"seq": 64, "head_dim": 32, "heads": 2},
+        axes=FOUR_LANES,
+        race=True,
+    ),
+    Mutant(
+        "output-not-rescaled",
+        "the output keeps the scale of the old maximum",
+        ((TEMPLATE, '        o{{ i }}_{{ x }} *= {{ of_row("correction", i) }};\n', ""),),
+        {"seq": 8, "kv_seq": 128, "head_dim": 8, "heads": 2},
+        inputs="n9_rising_logits",
+    ),
+    Mutant(
+        "sum-not-rescaled",
+        "the sum of weights keeps the scale of the old maximum",
+        ((TEMPLATE, "l{{ h }} * correction{{ h }}", "l{{ h }}"),),
+        {"seq": 8, "kv_seq": 128, "head_dim": 8, "heads": 2},
+        inputs="n9_rising_logits",
+    ),
+    Mutant(
+        "stale-chunk-of-keys",
+        "the second chunk of q meets the first chunk of K",
+        ((TEMPLATE, "k_word(kv_first, uint(tile), n, {{ c }})", "k_word(kv_first, uint(tile), n, 0u)"),),
+        {"seq": 20, "head_dim": 16, "heads": 2},
+    ),
+    Mutant(
+        "rows-in-a-line",
+        "the second four rows of an invocation are taken for those after the first four",
+        ((TEMPLATE, "{{ i % 4 + i // 4 * 4 * wave_groups }}", "{{ i }}"),),
+        {"seq": 16, "head_dim": 8, "heads": 2},
+        breaks=lambda _, row: row >= 4,
+        axes={"rows": 8},
+        unwritten=True,
+    ),
+    Mutant(
+        "padding-has-weight",
+        "keys past the end take part with logit 0",
+        (
+            (
+                f"{NAME}/kernel.py",
+                '"masked": shape.causal or shape.kv_seq % g.bc != 0',
+                '"masked": shape.causal',
+            ),
+        ),
+        {"seq": 9, "head_dim": 16, "heads": 1},
+        inputs="n7_logit_minus_50",
+    ),
+    Mutant(
+        "sees-the-next-key",
+        "the causal limit is one too far",
+        ((TEMPLATE, MASKED, MASKED.replace("lessThan", "lessThanEqual")),),
+        CAUSAL,
+    ),
+    Mutant(
+        "query-head-stride",
+        "heads of q and o follow each other every BR rows",
+        ((TEMPLATE, "q_first = head * uint(SEQ)", "q_first = head * BR"),),
+        SQUARE,
+        unwritten=True,
+    ),
+    Mutant(
+        "ungrouped-heads",
+        "query head 1 reads key/value head 1 of its own",
+        ((TEMPLATE, "(head / GROUP) * uint(KV_SEQ)", "(head % 2u) * uint(KV_SEQ)"),),
+        {**SQUARE, "heads": 4, "kv_heads": 2},
+        breaks=lambda head, _: head in (1, 2),
+    ),
+    Mutant(
+        "sum-of-one-lane",
+        "a lane divides by the weights of its own keys",
+        ((TEMPLATE, '{{ combined("l", "%s + %s") }}\n', ""),),
+        SQUARE,
+    ),
+    Mutant(
+        "maximum-of-one-lane",
+        "lanes of a row weigh their keys against different maxima",
+        ((TEMPLATE, '{{ combined("high", "max(%s, %s)") }}\n', ""),),
+        SQUARE,
+    ),
+    Mutant(
+        "nothing-by-nothing",
+        "a row without keys divides by its sum",
+        ((TEMPLATE, "all == 0.0 ? 0.0 : 1.0 / all", "1.0 / all"),),
+        {"seq": 8, "kv_seq": 4, "head_dim": 8, "heads": 2, "causal": True},
+        inputs="n4_rows_without_keys",
+        breaks=lambda _, row: row < 4,
+    ),
+)
+
+
+@pytest.fixture
+def blocked(kernels: dict[str, LoadedKernel]) -> LoadedKernel:
+    return kernels[NAME]
+
+
+def _assert_pass(bench: Bench, loaded: LoadedKernel, cases: list[Case]) -> list[Outcome]:
+    assert cases
+    outcomes = bench.run([(loaded, case) for case in cases])
+    wrong = [f"{o.case.label}: {o.verdict} {o.reason} {o.end.log}" for o in outcomes if o.verdict != "pass"]
+    assert not wrong, "\n".join(wrong)
+    return outcomes
+
+
+def _both(precision_of: int) -> str:
+    return ("fp32", "fp16_storage")[precision_of % 2]
+
+
+def test_named_inputs_pass(any_bench: Bench, blocked: LoadedKernel) -> None:
+    api = any_bench.driver.api
+    cases = [
+        named_case(blocked.kernel, inputs, api=api, precision=precision, **SMALL)
+        for inputs in WORKLOADS
+        for precision in ("fp32", "fp16_storage")
+    ]
+    possible = [case for case in cases if blocked.kernel.invalid(case) is None]
+    assert len(possible) == len(cases) - 1, "only beyond_half does not exist in fp16"
+    _assert_pass(any_bench, blocked, possible)
+
+
+def test_shapes_pass(any_bench: Bench, blocked: LoadedKernel) -> None:
+    n = DRIVERS.index(any_bench.name)
+    cases = [
+        make_case(
+            blocked.kernel,
+            workload,
+            axes={"api": any_bench.driver.api, "precision": _both(n + at), **axes},
+        )
+        for at, (workload, axes) in enumerate(SHAPES)
+    ]
+    _assert_pass(any_bench, blocked, cases)
+
+
+def test_full_text_and_short_text_agree_to_the_bit(any_bench: Bench, blocked: LoadedKernel) -> None:
+    """Loads ahead of their use change no number. (SwiftShader fuses multiply and add where it likes.)"""
+    api, same = any_bench.driver.api, any_bench.name != "swiftshader"
+    workload: dict[str, AxisValue] = {"seq": 33, "kv_seq": 40, "head_dim": 20, "heads": 1, "causal": True}
+    cases = [
+        make_case(blocked.kernel, workload, axes={**SMALL, "api": api, "unroll": unroll})
+        for unroll in ("short", "full")
+    ]
+    short, full = _assert_pass(any_bench, blocked, cases)
+    assert not same or short.numerics.hash == full.numerics.hash
+
+
+def test_long_heads_loop_over_two_chunks_at_a_time(vulkan_bench: Bench, blocked: LoadedKernel) -> None:
+    """The full text past 64 dimensions, where chunks are a loop again."""
+    axes: dict[str, AxisValue] = {"api": "vulkan", "tile": "32x32", "rows": 4, "chunk": 8, "unroll": "full"}
+    workload: dict[str, AxisValue] = {"seq": 20, "kv_seq": 50, "head_dim": 80, "heads": 1}
+    _assert_pass(vulkan_bench, blocked, [make_case(blocked.kernel, workload, axes=axes)])
+
+
+def test_shuffles_and_shared_memory_agree_to_the_bit(vulkan_bench: Bench, blocked: LoadedKernel) -> None:
+    """Two lanes a row: a sum of two has one order."""
+    workload: dict[str, AxisValue] = {"seq": 33, "kv_seq": 50, "head_dim": 12, "heads": 2, "causal": True}
+    cases = [
+        make_case(blocked.kernel, workload, axes={**SMALL, "api": "vulkan", "subgroup": size})
+        for size in (0, 4)
+    ]
+    shared, shuffled = _assert_pass(vulkan_bench, blocked, cases)
+    assert shared.numerics.hash == shuffled.numerics.hash
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_mutants_are_killed_where_they_are_wrong(name: str, tmp_path: Path, blocked: LoadedKernel) -> None:
+    """All of them on llvmpipe, races everywhere; the true kernel passes the same cases."""
+    api = driver(name).api
+    mutants = [m for m in MUTANTS if m.race or name == "llvmpipe"]
+    cases = [
+        make_case(blocked.kernel, m.workload, inputs=m.inputs, axes={**SMALL, **m.axes, "api": api})
+        for m in mutants
+    ]
+    _assert_pass(Bench(tmp_path / "true", name), blocked, cases)
+    broken = [(m.load(tmp_path / "mutants"), case) for m, case in zip(mutants, cases, strict=True)]
+    outcomes = Bench(tmp_path / "broken", name, repeats=0).run(broken)
+    for mutant, outcome in zip(mutants, outcomes, strict=True):
+        assert outcome.verdict == "mismatch", f"{mutant.fault}: {outcome.verdict} {outcome.end.log}"
+        assert (outcome.numerics.unwritten > 0) == mutant.unwritten, mutant.fault
+        found = _broken_rows(outcome)
+        heads, rows, _ = outcome.reference.shape
+        expected = {(h, r) for h in range(heads) for r in range(rows) if mutant.breaks(h, r)}
+        assert found, mutant.fault
+        assert found <= expected, f"{mutant.fault}: broke {sorted(found - expected)}, too"
+
+
+def _broken_rows(outcome: Outcome) -> set[tuple[int, int]]:
+    """(head, row), compared on the host, apart from the runner."""
+    assert outcome.tensor is not None
+    allowed = outcome.tolerance.atol + outcome.tolerance.rtol * np.abs(outcome.reference)
+    wrong = ~(np.abs(outcome.tensor - outcome.reference) <= allowed)
+    return {(int(head), int(row)) for head, row, _ in np.argwhere(wrong)}
