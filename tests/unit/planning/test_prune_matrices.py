@@ -71,10 +71,11 @@ def test_other_subgroup_sizes_do_not_run_it_unless_32_can_be_asked_for():
 
 
 def test_a_software_driver_lacks_matrices_whatever_else_it_has():
-    """lavapipe, as it is on this machine: subgroups of 8, native halves, no matrices."""
-    features = H200.features | {"cooperative_matrix": False, "subgroup_size_control": False}
-    software = replace(H200, features=features, matrices=[], subgroup=SubgroupFacts(8, 8))
-    assert reasons(software) == ("subgroup_size 32 != 8", "lacks cooperative_matrix")
+    """As lavapipe: subgroups of 8, native halves, no matrices; even where its subgroups would do."""
+    features = H200.features | {"cooperative_matrix": False}
+    software = replace(H200, features=features, matrices=[], subgroup=SubgroupFacts(8, 8, 8, 8))
+    assert reasons(software) == ("subgroup_size 32 > 8", "lacks cooperative_matrix")
+    assert reasons(replace(software, subgroup=H200.subgroup)) == ("lacks cooperative_matrix",)
 
 
 def test_gles_never_runs_it():
