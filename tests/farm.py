@@ -46,7 +46,7 @@ class Farm:
                 stderr=output,
             )
 
-    def run(self, *words: str, expect: int = 0) -> "subprocess.CompletedProcess[str]":
+    def run(self, *words: str, expect: int = 0, wait_s: float = WAIT_S) -> "subprocess.CompletedProcess[str]":
         """Run a command to its end and check its exit code."""
         done = subprocess.run(
             [*COMMAND, *words],
@@ -55,7 +55,7 @@ class Farm:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=WAIT_S,
+            timeout=wait_s,
             check=False,
         )
         assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"

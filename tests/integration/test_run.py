@@ -101,7 +101,8 @@ def test_matrix_errors_come_all_at_once_with_lines_and_exit_code_2(farm: Farm) -
 def test_unknown_device_is_missing_and_exit_code_3(farm: Farm) -> None:
     matrix = small_matrix(farm.folder)
     farm.environment["ANDROID_ADB_SERVER_PORT"] = "1"
-    done = farm.run("run", "--matrix", matrix, "--device", "local:llvmpipe", "--device", "no-such-phone", expect=3)
+    wanted = ("--device", "local:llvmpipe", "--device", "no-such-phone")
+    done = farm.run("run", "--matrix", matrix, *wanted, expect=3)
     assert "no-such-phone" in done.stderr
     assert [m.device_id for m in farm.latest().missing] == ["no-such-phone"]
     assert "no-such-phone" in (farm.out / "latest" / "index.html").read_text()
@@ -152,7 +153,8 @@ def test_sigterm_ends_a_run_as_ctrl_c_does_and_latest_resumes_it(farm: Farm) -> 
     temporary.mkdir()
     farm.environment["TMPDIR"] = str(temporary)
     log = farm.folder / "run.log"
-    process = farm.start("run", "--matrix", small_matrix(farm.folder, LONG), "--device", "local:llvmpipe", log=log)
+    words = ("--matrix", small_matrix(farm.folder, LONG), "--device", "local:llvmpipe")
+    process = farm.start("run", *words, log=log)
     runs = farm.out / "runs"
     wait_for(lambda: any(complete not in str(p) for p in runs.glob("*/trials.jsonl")), "the first results")
     started = children(process.pid)
