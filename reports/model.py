@@ -8,7 +8,7 @@ from orchestrator.analysis.clocks import ClockFacts
 from orchestrator.analysis.compare import Change, Comparison
 from orchestrator.analysis.hints import HintEffect
 from orchestrator.analysis.numerics import ElementError, ToleranceUse
-from orchestrator.analysis.outcome import ExpectationUse, JudgedTrial, Outcome
+from orchestrator.analysis.outcome import ExpectationUse, JudgedTrial, Outcome, device_driver
 from orchestrator.analysis.pairs import PairTable
 from orchestrator.analysis.replays import Box, Replays
 from orchestrator.analysis.roofline import Point
@@ -280,10 +280,16 @@ class ReportModel:
 
     @property
     def unmatched(self) -> tuple[ExpectationUse, ...]:
-        """Known failures that a whole suite on every device never met; a part of it says nothing on them."""
+        """Known failures of drivers that took part which a whole suite never met; a part says nothing on them."""
         if not self.run.whole_suite or self.run.wanted:
             return ()
-        return tuple(u for u in self.expectations if not u.expired and not u.matched)
+        devices = [d.device for soc in self.socs for d in soc.devices]
+        there = {(d.soc.name, device_driver(d, p.api)) for d in devices for p in d.profiles}
+        return tuple(
+            u
+            for u in self.expectations
+            if not u.expired and not u.matched and any(u.expectation.covers_device(*who) for who in there)
+        )
 
     def best(self, limit: int) -> tuple[tuple[DeviceSection, BestGroup], ...]:
         """The workloads with most variants, taken in turn from every device, then by device."""

@@ -1,7 +1,7 @@
 """The shipped smoke suite on every driver that needs no GPU, Vulkan under the validation layer.
 
-llvmpipe through GLES, lavapipe and SwiftShader through Vulkan: three SoCs of one machine. Minutes of compiling,
-and the one test that runs the suite as `make run` does.
+llvmpipe through GLES, lavapipe and SwiftShader through Vulkan: three SoCs of one machine. Minutes of
+compiling, and the one test that runs the suite as `make run` does.
 """
 
 from collections.abc import Mapping

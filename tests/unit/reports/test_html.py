@@ -129,6 +129,8 @@ def test_expired_and_unused_expectations_are_named() -> None:
     assert "Expired on 2026-11-01" in text
     unused = replace(sample(), expectations=[replace(sample().expectations[0], when="seq=4096")])
     assert "Matched nothing" in Page(render_index(build_report(unused, None, TODAY))).root.text
+    elsewhere = replace(unused, expectations=[replace(unused.expectations[0], soc="SoC-that-was-not-here")])
+    assert "Matched nothing" not in Page(render_index(build_report(elsewhere, None, TODAY))).root.text
 
 
 def test_changes_are_called_provisional_everywhere() -> None:
