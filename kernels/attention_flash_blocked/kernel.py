@@ -11,9 +11,9 @@ compile on the processor (minutes for the full text on llvmpipe); ``subgroup``: 
 row through shared memory, a number through shuffles in subgroups of exactly so many invocations.
 
 Shared memory decides how many workgroups a multiprocessor holds. Measured on an H200 (Vulkan, driver
-580.159.04, a micro benchmark with the same loops): about 53 KB for all workgroups, each of which takes 1 KB more than it
-asks for. So four workgroups up to 12 KB, three up to 16 KB, two up to 25.6 KB, else one. Two are
-worth having: ``128x64`` with chunk 16 takes 20.5 KB at head_dim 64. ``64x64`` fits the 16 KB of a phone.
+580.159.04, a micro benchmark with the same loops): about 53 KB for all workgroups, each of which takes 1 KB
+more than it asks for. So four workgroups up to 12 KB, three up to 16 KB, two up to 25.6 KB, else one. Two
+are worth having: ``128x64`` with chunk 16 takes 20.5 KB at head_dim 64. ``64x64`` fits the 16 KB of a phone.
 """
 
 from dataclasses import dataclass, replace
