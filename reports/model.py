@@ -280,7 +280,7 @@ class ReportModel:
 
     @property
     def unmatched(self) -> tuple[ExpectationUse, ...]:
-        """Known failures of drivers that took part which a whole suite never met; a part says nothing on them."""
+        """Known failures, of drivers that took part, that a whole suite never met. A part tells nothing."""
         if not self.run.whole_suite or self.run.wanted:
             return ()
         devices = [d.device for soc in self.socs for d in soc.devices]
