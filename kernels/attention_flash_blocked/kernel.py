@@ -113,7 +113,7 @@ class AttentionFlashBlocked(AttentionKernel):
         Axis("precision", ("fp32", "fp16_storage"), default="fp32"),
         Axis("halves", ("packed",), default="packed"),
         Axis("hint", ("highp",), default="highp"),
-        Axis("tile", ("16x16", "32x32", "64x64", "128x64", "128x128"), default="64x64"),
+        Axis("tile", ("16x16", "32x32", "64x64", "128x64", "64x128", "128x128"), default="64x64"),
         Axis("rows", (4, 8), default=4),
         Axis("chunk", (8, 16, 32), default=16),
         Axis("unroll", ("full", "short"), default="full"),

@@ -20,7 +20,7 @@ def _case(workload: dict[str, AxisValue], **axes: AxisValue) -> Case:
     return make_case(LOADED.kernel, workload, axes=axes)
 
 
-@pytest.mark.parametrize("tile", ["64x64", "128x64", "128x128"])
+@pytest.mark.parametrize("tile", ["64x64", "128x64", "64x128", "128x128"])
 def test_k_and_v_are_read_again_for_every_block_of_rows_and_q_for_every_tile(tile: str) -> None:
     """Twice the rows halve the traffic of K and V, twice the keys of a tile that of q."""
     br, bc = (int(size) for size in tile.split("x"))
@@ -47,6 +47,7 @@ def test_causal_blocks_skip_tiles_that_none_of_their_rows_sees() -> None:
         (64, {"tile": "64x64", "rows": 4, "chunk": 8}, 10_752, 128),
         (64, {"tile": "64x64", "rows": 4, "chunk": 16}, 12_800, 128),
         (80, {"tile": "64x64", "rows": 4, "chunk": 16}, 14_848, 128),
+        (128, {"tile": "64x128", "rows": 8, "chunk": 16}, 25_600, 128),
         (128, {"tile": "128x128", "rows": 8, "chunk": 16}, 41_984, 256),
         (5, {"tile": "16x16", "rows": 4, "chunk": 32}, 5_120, 8),
     ],
