@@ -15,8 +15,8 @@ WIDTH, HEIGHT = 840, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 240, 14, 44
 MAX_MARKS = 300
 """Marks of one chart; the fastest of each kernel, workload and precision come first."""
-SHAPES = ("circle", "square", "triangle", "diamond", "cross")
-"""Kernels in order seen; a sixth kernel starts again."""
+SHAPES = ("circle", "square", "triangle", "diamond", "cross", "plus", "down", "star", "bar", "dash")
+"""Kernels in order seen; an eleventh starts again."""
 SAME_RATE = 0.05
 """Compute ceilings closer than this share a line: two lines a pixel apart cannot be told apart."""
 LABEL_GAP = 14
