@@ -35,6 +35,10 @@ class KernelFolderError(TilefarmError):
     exit_code = 2
 
 
+class ShaderRefused(KernelFolderError):
+    """The host's compiler does not take a shader: a verdict about its cases, not the end of a run."""
+
+
 class WireError(TilefarmError):
     """A message or file of an unknown version or a wrong shape."""
 
