@@ -30,8 +30,13 @@ class Farm:
         return self.folder / "out"
 
     def env(self) -> dict[str, str]:
+        """Nothing of the caller's farm; Vulkan runs under validation unless the test says otherwise."""
         clean = {k: v for k, v in os.environ.items() if not k.startswith("TILEFARM_")}
-        own = {"TILEFARM_OUT": str(self.out), "TILEFARM_WORKDIR": str(self.folder / "work")}
+        own = {
+            "TILEFARM_OUT": str(self.out),
+            "TILEFARM_WORKDIR": str(self.folder / "work"),
+            "TILEFARM_VALIDATE": "1",
+        }
         return clean | own | self.environment
 
     def start(self, *words: str, log: Path | None = None) -> "subprocess.Popen[bytes]":
