@@ -11,7 +11,8 @@
 #define CHILD_NO_DEVICE 71 /* no driver could be opened; it said so in an end record */
 #define CHILD_RENEW 72     /* the context was lost; the other cases need a new child */
 #define CHILD_BROKEN 73    /* out of memory, or its pipe broke */
-#define CHILD_AGAIN 74 /* the context was lost before the open case did anything: not its fault */
+#define CHILD_AGAIN 74   /* the context was lost before the open case did anything: not its fault */
+#define CHILD_INVALID 75 /* the validation layer complained when a device was closed */
 
 /* Runs in the child; writes whole lines to fd; its result is the exit code. */
 typedef int child_main(int fd, size_t first, void *arg);

@@ -80,6 +80,9 @@ static bool run_child(const struct probing *s, child_main *run, size_t first, vo
     }
     child_kill(&child);
     child_close(&child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_INVALID) {
+        atomic_store(&s->board->invalid, true);
+    }
     return how[0] == '\0' && WIFEXITED(status) && WEXITSTATUS(status) == CHILD_DONE;
 }
 

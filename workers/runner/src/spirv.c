@@ -36,7 +36,9 @@ enum {
     DECORATION_BUILT_IN = 11,
     DECORATION_BINDING = 33,
     DECORATION_DESCRIPTOR_SET = 34,
-    BUILT_IN_WORKGROUP_SIZE = 25
+    BUILT_IN_WORKGROUP_SIZE = 25,
+    GROUP_NON_UNIFORM = 61, /* the first of the capabilities of subgroups, and the last */
+    GROUP_NON_UNIFORM_QUAD = 68
 };
 
 static const struct {
@@ -49,8 +51,13 @@ static const struct {
     {4435, FEATURE_PUSH16},
     {4436, FEATURE_IO16},
     {61, FEATURE_SUBGROUP_BASIC},
+    {62, FEATURE_SUBGROUP_BASIC}, /* vote */
     {63, FEATURE_SUBGROUP_ARITHMETIC},
+    {64, FEATURE_SUBGROUP_BASIC}, /* ballot */
     {65, FEATURE_SUBGROUP_SHUFFLE},
+    {66, FEATURE_SUBGROUP_BASIC}, /* shuffle relative */
+    {67, FEATURE_SUBGROUP_BASIC}, /* clustered */
+    {68, FEATURE_SUBGROUP_BASIC}, /* quad */
     {4464, FEATURE_FLOAT_CONTROLS},
     {4465, FEATURE_FLOAT_CONTROLS},
     {4466, FEATURE_FLOAT_CONTROLS},
@@ -102,6 +109,9 @@ static struct id *id_of(const struct reader *r, uint32_t id) {
 }
 
 static void note_capability(struct reader *r, uint32_t capability) {
+    if (capability >= GROUP_NON_UNIFORM && capability <= GROUP_NON_UNIFORM_QUAD) {
+        r->facts->subgroup_operations |= UINT32_C(1) << (capability - GROUP_NON_UNIFORM);
+    }
     for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
         if (needs[i].capability == capability) {
             r->facts->needs.has[needs[i].feature] = true;

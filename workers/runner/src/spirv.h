@@ -18,6 +18,7 @@ struct spirv_facts {
     uint64_t uniforms;    /* bit i: binding i is a uniform buffer, not a storage buffer */
     bool pushes;          /* there is a block of push constants */
     struct features needs;
+    uint32_t subgroup_operations; /* bits of VkSubgroupFeatureFlagBits */
 };
 
 #define SPIRV_REASON_SIZE 160

@@ -93,6 +93,9 @@ static bool settle_before(struct watch *w, const char *reason) {
 static bool settle_death(struct watch *w, int status) {
     bool exited = WIFEXITED(status);
     int number = exited ? WEXITSTATUS(status) : WTERMSIG(status);
+    if (exited && number == CHILD_INVALID) {
+        return false; /* a mistake of this program, which said so on stderr: no final record */
+    }
     if (exited && number == CHILD_AGAIN && w->next > w->first) {
         return true; /* the next child starts the open case once more; there it is the first one */
     }

@@ -38,6 +38,12 @@ static uint32_t choose_type(const struct vk_device *d, uint32_t allowed, bool ma
     return type;
 }
 
+/* However much memory is free: the driver never gives more in one piece. */
+static bool too_large(const struct vk_device *d, uint64_t size, struct failure *failure) {
+    return fail(failure, FAULT_UNSUPPORTED, "allocation_bytes %" PRIu64 " > %" PRIu64, size,
+                d->allocation_max);
+}
+
 static bool allocate(struct vk_device *d, struct vk_buffer *b, bool mapped,
                      struct failure *failure) {
     VkMemoryRequirements needs;
@@ -47,8 +53,10 @@ static bool allocate(struct vk_device *d, struct vk_buffer *b, bool mapped,
         return fail(failure, FAULT_DRIVER, "the driver has no memory for a buffer");
     }
     const VkMemoryType *memory = &d->memory.memoryTypes[type];
-    if (needs.size > d->allocation_max ||
-        needs.size > d->memory.memoryHeaps[memory->heapIndex].size) {
+    if (needs.size > d->allocation_max) {
+        return too_large(d, needs.size, failure);
+    }
+    if (needs.size > d->memory.memoryHeaps[memory->heapIndex].size) {
         return fail(failure, FAULT_MEMORY, "a buffer of %" PRIu64 " bytes: out of memory",
                     (uint64_t)needs.size);
     }
@@ -73,7 +81,7 @@ bool vk_buffer_make(struct vk_device *d, struct vk_buffer *b, size_t size, bool 
                  VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT};
     *b = (struct vk_buffer){.base = {.size = size}};
     if (size > d->allocation_max) {
-        return fail(failure, FAULT_MEMORY, "a buffer of %zu bytes: out of memory", size);
+        return too_large(d, size, failure);
     }
     if (!vk_good(d->api.CreateBuffer(d->handle, &info, NULL, &b->handle), "vkCreateBuffer",
                  failure) ||

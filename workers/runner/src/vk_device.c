@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "child.h"
 #include "vk.h"
 
 static bool choose(struct vk_device *d, const char *name, struct failure *failure) {
@@ -128,8 +130,14 @@ static void destroy_device(struct vk_device *d) {
 
 void vk_close(struct device *device) {
     struct vk_device *d = vk_of(device);
+    struct failure failure = {.kind = FAULT_NONE};
     destroy_device(d);
     vk_adapters_free(&d->adapters);
     vk_instance_close(&d->instance);
+    bool silent = vk_validation_silent(&d->instance.messages, &failure);
     free(d);
+    if (!silent) { /* closing returns nothing, and every case may have its end record by now */
+        (void)fprintf(stderr, "tilefarm-runner: closing: %s\n", failure.reason);
+        _exit(CHILD_INVALID);
+    }
 }

@@ -31,6 +31,8 @@ struct vk_device {
     const struct vk_adapter *adapter; /* one of those */
     struct features enabled;
     uint32_t subgroups_max; /* in a work group whose subgroup size is asked for */
+    bool full_subgroups;    /* the GPU can be made to fill every subgroup of a work group */
+    VkSubgroupFeatureFlags subgroup_operations; /* in compute shaders */
     uint64_t allocation_max;
     VkPhysicalDeviceMemoryProperties memory;
     bool staged; /* the GPU has memory of its own: buffers are reached by copies */

@@ -68,8 +68,9 @@ static void record_pass(struct vk_device *d, const struct dispatch *pass, VkDesc
     const struct vk_program *p = (const struct vk_program *)pass->program;
     const VkMemoryBarrier written = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                      .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
-                                     .dstAccessMask =
-                                         VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+                                     .dstAccessMask = VK_ACCESS_SHADER_READ_BIT |
+                                                      VK_ACCESS_SHADER_WRITE_BIT |
+                                                      VK_ACCESS_UNIFORM_READ_BIT};
     d->api.CmdBindPipeline(d->commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
     d->api.CmdBindDescriptorSets(d->commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->layout, 0, 1, &set,
                                  0, NULL);

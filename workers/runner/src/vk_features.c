@@ -62,7 +62,10 @@ static void read_subgroups(struct vk_device *d, struct features *has) {
     if ((subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) == 0) {
         return;
     }
-    has->has[FEATURE_SUBGROUP_BASIC] = (can & VK_SUBGROUP_FEATURE_BASIC_BIT) != 0;
+    d->subgroup_operations = can;
+    /* Its proof counts invocations by ballots. */
+    has->has[FEATURE_SUBGROUP_BASIC] =
+        (can & VK_SUBGROUP_FEATURE_BASIC_BIT) != 0 && (can & VK_SUBGROUP_FEATURE_BALLOT_BIT) != 0;
     has->has[FEATURE_SUBGROUP_ARITHMETIC] = (can & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
     has->has[FEATURE_SUBGROUP_SHUFFLE] = (can & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
 }
@@ -105,6 +108,7 @@ void vk_features_read(struct vk_device *d) {
     has->has[FEATURE_FLOAT_CONTROLS] = has_extensions(d, FEATURE_FLOAT_CONTROLS);
     has->has[FEATURE_SUBGROUP_SIZE_CONTROL] =
         e.size_control.subgroupSizeControl && can_ask_for_size(d);
+    d->full_subgroups = e.size_control.computeFullSubgroups;
     has->has[FEATURE_COOPERATIVE_MATRIX] =
         e.matrix.cooperativeMatrix && e.memory_model.vulkanMemoryModel &&
         d->instance.api.GetPhysicalDeviceCooperativeMatrixPropertiesKHR != NULL;
@@ -147,6 +151,7 @@ bool vk_features_enable(struct vk_device *d, const char *list, struct vk_enablin
     }
     if (on[FEATURE_SUBGROUP_SIZE_CONTROL]) {
         e->size_control.subgroupSizeControl = VK_TRUE;
+        e->size_control.computeFullSubgroups = d->full_subgroups;
         chain(e, &e->size_control);
     }
     if (on[FEATURE_COOPERATIVE_MATRIX]) {

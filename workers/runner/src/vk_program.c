@@ -30,6 +30,21 @@ static bool compiled(VkResult result, const char *call, struct log *log, struct 
     return refuse(log, failure, text);
 }
 
+/* Some operations have no feature of ours; the driver says which it has. */
+static bool check_subgroup_operations(const struct vk_device *d, const struct spirv_facts *facts,
+                                      struct failure *failure) {
+    static const char *const names[] = {"basic",     "vote",    "arithmetic",
+                                        "ballot",    "shuffle", "relative shuffle",
+                                        "clustered", "quad"};
+    uint32_t lacking = facts->subgroup_operations & ~d->subgroup_operations;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if ((lacking >> i & 1u) != 0) {
+            return fail(failure, FAULT_UNSUPPORTED, "lacks %s operations of subgroups", names[i]);
+        }
+    }
+    return true;
+}
+
 static bool check_needs(const struct vk_device *d, const struct spirv_facts *facts,
                         struct failure *failure) {
     for (int i = 0; i < FEATURE_COUNT; i++) {
@@ -149,10 +164,14 @@ static bool make_pipeline(struct vk_device *d, struct vk_program *p, VkShaderMod
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
         .requiredSubgroupSize = shader->subgroup};
     bool ask_size = shader->subgroup != 0 && d->enabled.has[FEATURE_SUBGROUP_SIZE_CONTROL];
+    /* The size alone leaves the driver free to run a subgroup partly filled. The flag is valid only
+     * where full subgroups make up the rows of the work group. */
+    bool fill = ask_size && d->full_subgroups && p->base.group[0] % shader->subgroup == 0;
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = ask_size ? &size : NULL,
+                  .flags = fill ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
                   .pName = "main",
@@ -200,8 +219,9 @@ static bool check(const struct vk_device *d, const uint32_t *words, const struct
     for (size_t i = 0; p->pushes && i < shader->constant_count; i++) {
         p->push[i] = shader->constants[i];
     }
-    return check_needs(d, &facts, failure) && check_bindings(shader, &facts, log, failure) &&
-           check_group(d, &facts, log, failure) && check_subgroup(d, shader, &facts, failure);
+    return check_needs(d, &facts, failure) && check_subgroup_operations(d, &facts, failure) &&
+           check_bindings(shader, &facts, log, failure) && check_group(d, &facts, log, failure) &&
+           check_subgroup(d, shader, &facts, failure);
 }
 
 struct program *vk_compile(struct device *device, const struct shader *shader, struct log *log,

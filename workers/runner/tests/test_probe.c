@@ -4,6 +4,7 @@
 
 #include "backend.h"
 #include "check.h"
+#include "child.h"
 #include "probe.h"
 
 static bool two_adapters(void (*each)(void *arg, const char *adapter), void *arg,
@@ -18,6 +19,9 @@ static struct device *open_device(const struct opening *opening, struct failure 
 
 static void close_device(struct device *d) {
     free(d);
+    if (getenv("LEAK") != NULL) {
+        _exit(CHILD_INVALID); /* as the Vulkan backend does */
+    }
 }
 
 static void no_extensions(struct device *d, void (*each)(void *arg, const char *name), void *arg) {
@@ -155,6 +159,9 @@ static void a_validation_message_fails_the_probe(void) {
     CHECK(setenv("COMPLAIN", "1", 1) == 0 && run(NULL, text, sizeof text) == 3);
     CHECK_LACKS(text, "\"profile\"");
     CHECK(unsetenv("COMPLAIN") == 0);
+    CHECK(setenv("LEAK", "1", 1) == 0 && run(NULL, text, sizeof text) == 3);
+    CHECK_LACKS(text, "\"profile\"");
+    CHECK(unsetenv("LEAK") == 0);
 }
 
 int main(void) {

@@ -78,6 +78,14 @@ static void what_a_module_needs(void) {
     CHECK(facts.needs.has[FEATURE_FLOAT16] && facts.needs.has[FEATURE_STORAGE16]);
     CHECK(facts.needs.has[FEATURE_COOPERATIVE_MATRIX] && facts.needs.has[FEATURE_SUBGROUP_BASIC]);
     CHECK(!facts.needs.has[FEATURE_UNIFORM16] && !facts.needs.has[FEATURE_PUSH16]);
+    CHECK(facts.subgroup_operations == 1);
+    for (uint32_t capability = 61; capability <= 68; capability++) { /* basic, vote … quad */
+        CHECK(CHANGED(5, 0, OP(17, 2), capability));
+        CHECK(facts.subgroup_operations == 1u << (capability - 61));
+        CHECK(facts.needs.has[FEATURE_SUBGROUP_ARITHMETIC] == (capability == 63));
+        CHECK(facts.needs.has[FEATURE_SUBGROUP_SHUFFLE] == (capability == 65));
+        CHECK(facts.needs.has[FEATURE_SUBGROUP_BASIC] == (capability != 63 && capability != 65));
+    }
 }
 
 static void kinds_of_buffers(void) {

@@ -180,6 +180,28 @@ static void no_driver_three_times_ends_the_job(void) {
     CHECK_HAS(text, "{\"type\":\"final\",\"cases\":5,");
 }
 
+static int closes_badly(int fd, size_t first, void *arg) {
+    (void)arg;
+    for (size_t i = first; i < job->case_count; i++) {
+        say_start(fd, i);
+        say_end(fd, i);
+    }
+    return CHILD_INVALID;
+}
+
+/* All cases have their records by then; only the missing final record can tell. */
+static void a_complaint_at_closing_leaves_no_final_record(void) {
+    struct job_folder f;
+    bool finished = true;
+    folder_open(&f);
+    folder_case(&f, "a", "none", "");
+    folder_case(&f, "b", "none", "");
+    const char *text = run(&f, closes_badly, &finished);
+    CHECK(!finished);
+    CHECK_HAS(end_of(text, "b"), "\"status\":\"ok\"");
+    CHECK(strstr(text, "\"final\"") == NULL);
+}
+
 static int hang_in_the_driver(int fd, size_t first, void *arg) {
     (void)fd;
     (void)first;
@@ -240,6 +262,7 @@ int main(void) {
     CHECK(board != NULL && tries != NULL);
     every_child_gets_its_record();
     no_driver_three_times_ends_the_job();
+    a_complaint_at_closing_leaves_no_final_record();
     a_hanging_driver_is_no_kernels_fault();
     a_lingering_child_is_ended();
     a_lost_reader_ends_the_child();
