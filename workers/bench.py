@@ -18,7 +18,9 @@ from workers.result_stream import RESULT_FORMAT, ResultStream
 from workers.transports.base import Device
 
 PUSH_TIMEOUT_S = 120.0
-PROBE_TIMEOUT_S = 60.0
+PROBE_TIMEOUT_S = 600.0
+"""For all APIs, GPUs and proofs together. The runner itself ends what hangs (60 s an opening, 20 s a proof),
+so several hanging drivers must fit: a probe that is cut off here has no final record and no profile."""
 CALL_TIMEOUT_S = 20.0
 _PRESET_OF_ABI = {
     "arm64-v8a": "android-arm64-v8a",

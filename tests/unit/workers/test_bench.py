@@ -1,5 +1,6 @@
 """A device made ready: the right runner, installed once, and a probe that is believed only when whole."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,23 @@ RUNNER = f"{WORKDIR}/bin/tilefarm-runner-x"
 def test_no_driver_says_what_to_install() -> None:
     with pytest.raises(InfraError, match=r"found no GPU driver \(exit code 3\).*libegl1"):
         probe(probed(exit_code=3), RUNNER)
+
+
+def test_drivers_and_proofs_that_hang_fit_into_a_probe() -> None:
+    """The runner ends each by itself (probe.c: 60 s an opening, 20 s a proof); cut off before, the whole
+    probe is lost. Two GPUs that never open and thirteen proofs of a third that hang must fit."""
+    given: list[float] = []
+
+    class Timed(FakeDevice):
+        def run(
+            self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
+        ) -> CommandResult:
+            given.append(timeout_s)
+            return super().run(argv, timeout_s=timeout_s, env=env)
+
+    whole = CommandResult(0, streams.whole(profile_line()))
+    assert len(probe(Timed(probe_result=whole), RUNNER)) == 1
+    assert given[0] >= 2 * 60 + 13 * 20
 
 
 def test_words_of_a_failed_probe_are_shown_safely() -> None:
