@@ -127,6 +127,6 @@ def _detail(info: CaseInfo, output: Numerics) -> OutputDetail:
         first_bad=explain(output.first_bad),
         unwritten_at=at(output.unwritten_first),
         differs_at=(None, None) if differs is None else (at(differs.first), at(differs.last)),
-        replays=replays(output),
+        replays=replays(output, tolerance),
         box=box(differs),
     )

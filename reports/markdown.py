@@ -39,7 +39,7 @@ def render_markdown(model: ReportModel) -> str:
     lines += _findings("Not obtained", infra, lost(model), uncounted(model))
     lines += _findings("Unexpected passes", model.findings(Outcome.UNEXPECTEDLY_PASSED))
     lines += _list("Clocks", [f"{d.device.name}: {text}" for d, text in model.clock_notes])
-    lines += _list("Failures by measured subgroup size", [k.sentence for k in model.by_subgroup])
+    lines += _list("Failures by subgroup size", [k.sentence for k in model.by_subgroup])
     lines += _fastest(model)
     lines += _list("GLES and Vulkan side by side", [f"{p.names}: {p.sentence}" for p in model.pairs])
     lines += _list("Effective precision", [f"{d.device.name}: {said}" for d, said in model.precision_news])

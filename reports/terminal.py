@@ -48,7 +48,7 @@ def summary_table(model: ReportModel) -> RenderableType:
         if found or never_came or refused:
             parts.append(_findings(title, found, never_came, refused, model))
     if model.by_subgroup:
-        parts += [Text(), _text("Failures by measured subgroup size", "bold")]
+        parts += [Text(), _text("Failures by subgroup size", "bold")]
         parts += [_text(k.sentence) for k in model.by_subgroup[:MAX_ROWS]]
     if model.best_total:
         parts.append(_fastest(model))

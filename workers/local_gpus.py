@@ -37,7 +37,7 @@ class LocalGpu:
 
 def on_processor(profile: Profile) -> bool:
     """Does this driver execute on the host's processor?"""
-    return profile.software or profile.device_type == "cpu"
+    return profile.software
 
 
 def group(profiles: Sequence[Profile]) -> list[LocalGpu]:

@@ -82,7 +82,7 @@ def device_driver(device: DeviceRecord, api: str) -> str:
     Empty for an API that it was not probed for.
     """
     profile = device.profile(api)
-    return "" if profile is None else f"{profile.renderer}; {profile.version}"
+    return "" if profile is None else profile.driver_text
 
 
 def trial_driver(trial: Trial, device: DeviceRecord, case: Case) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.domain.kernel import Tolerance
 from orchestrator.domain.trial import Difference, Numerics
 
 State = Literal["back to back", "after a rest"]
@@ -71,15 +72,20 @@ class Box:
         return product
 
 
-def replays(output: Numerics) -> Replays:
-    """Of one output. ``idle_hashes`` are a part of ``hashes``; the rest ran back to back."""
+def replays(output: Numerics, tolerance: Tolerance | None) -> Replays:
+    """Of one output. ``idle_hashes`` are a part of ``hashes``; the rest ran back to back.
+
+    Without a tolerance only what the runner counted element by element can call the output wrong.
+    """
     idle = output.idle_hashes
     busy = {h: n - idle.get(h, 0) for h, n in output.hashes.items() if n > idle.get(h, 0)}
     rates = [_rate("back to back", busy, output.hash)]
     if idle:
         rates.append(_rate("after a rest", idle, output.hash))
     right = output.failing == 0 and output.guard == "ok" and not output.unwritten
-    return Replays(tuple(rates), len(output.hashes), right and not output.nonfinite_mismatch)
+    right = right and not output.nonfinite_mismatch
+    right = right and (tolerance is None or output.nmse <= tolerance.nmse)  # False for NaN
+    return Replays(tuple(rates), len(output.hashes), right)
 
 
 def box(differs: Difference | None) -> Box | None:

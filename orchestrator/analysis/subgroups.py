@@ -1,4 +1,4 @@
-"""Failures by measured subgroup size: a tile geometry that holds for one size only (field case G1-07)."""
+"""Failures by the subgroup size that ran: a tile geometry that holds for one size only (field case G1-07)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _COUNTED = _FAILED | {Outcome.PASSED, Outcome.UNEXPECTEDLY_PASSED}
 @dataclass(frozen=True, slots=True)
 class SizeCount:
     size: int
-    """Invocations that execute together, counted by a probe; 0 where no probe could count them."""
+    """Invocations that execute together: as the case asked, else counted by a probe; 0 where none could."""
     failed: int
     total: int
 
@@ -24,7 +24,7 @@ class KernelBySize:
 
     kernel: str
     sizes: tuple[SizeCount, ...]
-    """Most failures first; a size that nothing measured last."""
+    """Most failures first; an unknown size last."""
 
     @property
     def sentence(self) -> str:
@@ -36,14 +36,12 @@ class KernelBySize:
 
 
 def failures_by_subgroup(trials: Iterable[JudgedTrial]) -> tuple[KernelBySize, ...]:
-    """Kernels that failed somewhere and ran at more than one measured size, in order seen."""
+    """Kernels that failed somewhere and ran at more than one known size, in order seen."""
     groups: dict[str, dict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for item in trials:
         if item.probe or item.outcome not in _COUNTED:
             continue
-        profile = item.device.profile(str(item.info.case.axes.get("api", "")))
-        size = 0 if profile is None else profile.subgroup.measured
-        groups[item.info.case.kernel][size].append(item.outcome in _FAILED)
+        groups[item.info.case.kernel][_size(item)].append(item.outcome in _FAILED)
     found: list[KernelBySize] = []
     for kernel, by_size in groups.items():
         sizes = [SizeCount(size, sum(failed), len(failed)) for size, failed in by_size.items()]
@@ -51,6 +49,16 @@ def failures_by_subgroup(trials: Iterable[JudgedTrial]) -> tuple[KernelBySize, .
             sizes.sort(key=lambda s: (not s.size, -s.failed / s.total, -s.size))
             found.append(KernelBySize(kernel, tuple(sizes)))
     return tuple(found)
+
+
+def _size(item: JudgedTrial) -> int:
+    """A variant that fixes its size runs at no other, whatever the device's default is."""
+    axes = item.info.case.axes
+    fixed = axes.get("subgroup", 0)
+    if isinstance(fixed, int) and fixed > 0:
+        return fixed
+    profile = item.device.profile(str(axes.get("api", "")))
+    return 0 if profile is None else profile.subgroup.measured
 
 
 def _at(size: int, word: str = "") -> str:

@@ -55,6 +55,13 @@ class Profile:
     imposed_limits: list[str] = field(default_factory=list[str])
 
     @property
+    def driver_text(self) -> str:
+        """As trials name the driver that executed them (``Trial.driver``)."""
+        return f"{self.renderer}; {self.version}"
+
+    @property
     def software(self) -> bool:
         """True when the driver executes on the host's processor, which all such drivers of a host share."""
-        return any(name in self.renderer.casefold() for name in SOFTWARE_RENDERERS)
+        return self.device_type == "cpu" or any(
+            name in self.renderer.casefold() for name in SOFTWARE_RENDERERS
+        )

@@ -1,21 +1,24 @@
+import math
 from dataclasses import replace
 
 from orchestrator.analysis.replays import box, executions, range_words, replays
+from orchestrator.domain.kernel import Tolerance
 from orchestrator.domain.trial import Difference
 from tests.results_fixture import numerics
 
 RIGHT = numerics(64, bits="right")
+TOLERANCE = Tolerance(atol=2e-6, rtol=0.0, nmse=1e-10)
 
 
 def test_g1_01_wrong_runs_are_counted_and_never_outvoted() -> None:
     """G1-01: 23 of 100 executions give other bits, each its own."""
     hashes = {RIGHT.hash: 77, **{f"bad{i}": 1 for i in range(23)}}
-    found = replays(replace(RIGHT, hashes=hashes))
+    found = replays(replace(RIGHT, hashes=hashes), TOLERANCE)
     assert (found.executions, found.distinct, found.other) == (100, 24, 23)
     assert found.sentence == (
         "24 distinct outputs in 100 executions: 23 unlike the compared one, which is within its tolerance"
     )
-    mostly_wrong = replays(replace(RIGHT, hashes={RIGHT.hash: 1, "bad": 99}))
+    mostly_wrong = replays(replace(RIGHT, hashes={RIGHT.hash: 1, "bad": 99}), TOLERANCE)
     assert mostly_wrong.other == 99
 
 
@@ -33,7 +36,7 @@ def test_g1_02_rates_are_told_per_power_state() -> None:
     """G1-02: 0 of 50 hot, 3 of 50 after a rest; one pooled rate would say 3 %."""
     bad = {f"bad{i}": 1 for i in range(3)}
     output = replace(RIGHT, hashes={RIGHT.hash: 97, **bad}, idle_hashes={RIGHT.hash: 47, **bad})
-    busy, idle = replays(output).rates
+    busy, idle = replays(output, TOLERANCE).rates
     assert (busy.state, busy.executions, busy.other, busy.share, busy.distinct) == (
         "back to back", 50, 0, 0.0, 1,
     )  # fmt: skip
@@ -41,8 +44,8 @@ def test_g1_02_rates_are_told_per_power_state() -> None:
 
 
 def test_without_a_rest_there_is_one_state() -> None:
-    assert [r.state for r in replays(RIGHT).rates] == ["back to back"]
-    only_idle = replays(replace(RIGHT, hashes={RIGHT.hash: 4}, idle_hashes={RIGHT.hash: 4}))
+    assert [r.state for r in replays(RIGHT, TOLERANCE).rates] == ["back to back"]
+    only_idle = replays(replace(RIGHT, hashes={RIGHT.hash: 4}, idle_hashes={RIGHT.hash: 4}), TOLERANCE)
     assert [(r.executions, r.share) for r in only_idle.rates] == [(0, None), (4, 0.0)]
 
 
@@ -52,9 +55,15 @@ def test_a_compared_output_that_is_wrong_is_called_so() -> None:
         replace(RIGHT, guard="damaged"),
         replace(RIGHT, unwritten=1),
         replace(RIGHT, nonfinite_mismatch=1),
+        replace(RIGHT, nmse=2e-10),
+        replace(RIGHT, nmse=math.nan),
     ):
-        assert not replays(wrong).compared_right
-        assert replays(wrong).sentence.endswith("which is wrong itself")
+        assert not replays(wrong, TOLERANCE).compared_right
+        assert replays(wrong, TOLERANCE).sentence.endswith("which is wrong itself")
+
+
+def test_without_a_tolerance_the_nmse_says_nothing() -> None:
+    assert replays(replace(RIGHT, nmse=2e-10), None).compared_right
 
 
 def test_executions() -> None:

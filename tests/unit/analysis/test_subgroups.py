@@ -43,6 +43,19 @@ def test_the_measured_size_counts_and_not_the_advertised_one() -> None:
     assert failures_by_subgroup(judge(run, TODAY).trials)[0].sizes[0].size == 16
 
 
+def test_g1_07_a_size_that_the_case_fixes_counts_and_not_the_device_s_default() -> None:
+    """G1-07: variants forced to 64 fail on a device that runs 128 by itself; those of its default pass."""
+    forced = [replace(p, axes={**p.axes, "subgroup": 64}) for p in POINTS[:2]]
+    free = [replace(p, axes={**p.axes, "subgroup": 0}) for p in POINTS[:3]]
+    bad = [trial(p, "wide", Verdict.MISMATCH, reason="r") for p in forced]
+    run = results(
+        trials=[*bad, *(passing(p, "wide") for p in free)], points=[*forced, *free], devices=DEVICES
+    )
+    assert [f.sentence for f in failures_by_subgroup(judge(run, TODAY).trials)] == [
+        "attention_flash: 2 of 2 fail at subgroup 64, 0 of 3 at 128"
+    ]
+
+
 def test_one_size_or_no_failure_says_nothing() -> None:
     assert _found(_bad(0), passing(POINTS[1], "wide")) == []
     assert _found(passing(POINTS[0], "wide"), passing(POINTS[0], "narrow")) == []

@@ -71,6 +71,7 @@ def test_profiles_without_an_adapter_are_kept_apart():
 def test_an_unknown_driver_that_executes_on_the_processor_is_software():
     (found,) = group([vulkan("PoCL of the future", "99-1", kind="cpu")])
     assert found.software
+    assert found.profiles[0].software
 
 
 def test_lavapipe_is_not_titled_as_llvmpipe_is():
