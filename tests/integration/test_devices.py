@@ -7,8 +7,11 @@ def test_precision_of_this_machine(farm: Farm) -> None:
     document = farm.json("devices", "--device", "local:llvmpipe")
     found = {p["asked"]: p for p in document["precision"]}
     assert list(found) == ["highp", "mediump", "pack_half"]
-    assert (found["highp"]["delivered"], found["highp"]["relative_speed"]) == ("fp32", 1.0)
-    assert found["mediump"]["relative_speed"] > 0
+    assert found["highp"]["delivered"] == "fp32"
+    speeds = {found[asked]["relative_speed"] for asked in ("highp", "mediump")}
+    # a machine that is busy with other work gives noisy times, which are no rate
+    assert found["highp"]["relative_speed"] in (1.0, None)
+    assert all(speed is None or speed > 0 for speed in speeds)
     assert found["pack_half"]["relative_speed"] is None
     assert found["pack_half"]["sentence"].startswith("pack_half: 10 bits, largest 65504")
     assert document["failed_probes"] == []
