@@ -1,7 +1,8 @@
 """The canary: a tiny case with a known answer and latency, run before and after each API's cases of a batch.
 
 A device that is throttled, busy or broken answers it too slowly or wrongly. Then nothing that was measured in
-between counts: those trials are ``infra``, whatever they say, and are tried again.
+between counts: those trials are ``infra`` and are tried again, each in a batch of its own. Two things stand
+all the same: outputs that differed between replays, and the case that broke the device (``Vouch.applied``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from statistics import median
 from typing import Literal
 
 from orchestrator.domain.job import CanaryJob, CaseJob
-from orchestrator.domain.trial import Canary, Timing
+from orchestrator.domain.trial import Canary, Timing, Trial
 from orchestrator.domain.verdict import Verdict
 from workers.judge import judge
 from workers.result_stream import CaseRecord
@@ -40,6 +41,30 @@ class Vouch:
     canary: Canary | None = None
     doubt: str = ""
     """Why not; empty: they may."""
+    found: str = ""
+    """What of ``doubt`` was seen, without what follows from it."""
+    proven: frozenset[str] = frozenset()
+    """Case ids whose failure came before what the canary saw, and may be its cause."""
+
+    def applied(self, trial: Trial) -> Trial:
+        """The trial as it counts between these canaries.
+
+        Replays that differ do so whatever the device's state: tried again, a lucky pass would hide it. The
+        case that broke the device is to blame for that; as ``infra`` nobody would be.
+        """
+        if not self.doubt:
+            return replace(trial, canary=self.canary)
+        if trial.verdict is Verdict.NONDETERMINISTIC or trial.case_id in self.proven:
+            return replace(trial, reason=f"{trial.reason}; it counts, although the {self.found}")
+        return replace(trial, verdict=Verdict.INFRA, reason=self.doubt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    when: When
+    found: str
+    so: str = ""
+    """What follows from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +90,30 @@ class Part:
         before, after = (records.get(canary_id(when, self.api)) for when in ("before", "after"))
         doubt = _wrong("before", before, self.canary.job) or _wrong("after", after, self.canary.job)
         if before is None or after is None or doubt:
-            return Vouch(doubt=doubt + self._suspects(records))
-        return _in_time(self.canary, before, after, known)
+            return self._doubted(doubt, records, self._suspects(records))
+        timed = _in_time(self.canary, before, after, known)
+        return Vouch(timed) if isinstance(timed, Canary) else self._doubted(timed, records)
+
+    def _doubted(self, doubt: _Doubt | None, records: Mapping[str, CaseRecord], more: str = "") -> Vouch:
+        if doubt is None:
+            return Vouch()
+        # A device that was unwell before any case ran may have broken them, not they it.
+        proven = self._proven(records) if doubt.when == "after" else frozenset[str]()
+        return Vouch(doubt=doubt.found + doubt.so + more, found=doubt.found, proven=proven)
+
+    def _proven(self, records: Mapping[str, CaseRecord]) -> frozenset[str]:
+        """Cases without a doubt of their own: up to the first that crashed or hung. Later ones ran on what
+        that left behind, so that they may be innocent; alone, they get a verdict of their own."""
+        found: set[str] = set()
+        for case in self.cases:
+            record = records.get(case.case_id)
+            if record is None:
+                continue
+            if judge(record.end, case)[0] in (Verdict.COMPILE_FAILED, Verdict.CRASHED, Verdict.HUNG):
+                found.add(case.case_id)
+            if record.end.status in ("crashed", "hung"):
+                break
+        return frozenset(found)
 
     def _suspects(self, records: Mapping[str, CaseRecord]) -> str:
         """Cases that may have left the device in that state."""
@@ -89,41 +136,45 @@ def canary_id(when: When, api: str) -> str:
     return f"canary-{when}-{api}"
 
 
-def _wrong(when: When, record: CaseRecord | None, job: CaseJob) -> str:
-    """Why a canary did not do its work; empty when it did."""
+def _wrong(when: When, record: CaseRecord | None, job: CaseJob) -> _Doubt | None:
+    """Why a canary did not do its work; None when it did."""
     if record is None:
-        return f"canary {when} the batch: the runner's output has no end record for it"
+        return _Doubt(when, f"canary {when} the batch: the runner's output has no end record for it")
     verdict, reason = judge(record.end, job)
     if verdict is not Verdict.PASS:
-        return (
-            f"canary {when} the batch: {verdict.value}: {reason}. Its answer is known: device or driver "
-            "were in no state to be believed; their results do not count"
+        return _Doubt(
+            when,
+            f"canary {when} the batch: {verdict.value}: {reason}",
+            ". Its answer is known: device or driver were in no state to be believed; their results do not "
+            "count",
         )
     if record.end.timing is None or not record.end.timing.wall_ns:
-        return f"canary {when} the batch was not timed; its job needs repeats"
-    return ""
+        return _Doubt(when, f"canary {when} the batch was not timed", "; its job needs repeats")
+    return None
 
 
-def _in_time(canary: CanaryJob, before: CaseRecord, after: CaseRecord, known: Latencies) -> Vouch:
+def _in_time(canary: CanaryJob, before: CaseRecord, after: CaseRecord, known: Latencies) -> Canary | _Doubt:
     timings = [r.end.timing for r in (before, after) if r.end.timing is not None]
     # One clock for both, or a timer that is trusted only once would look like another speed.
-    clock = "gpu" if all(t.clock == "gpu" for t in timings) else "wall"
+    clock: Literal["gpu", "wall"] = "gpu" if all(t.clock == "gpu" for t in timings) else "wall"
     taken: dict[When, int] = {
         "before": _median_ns(timings[0], clock),
         "after": _median_ns(timings[1], clock),
     }
-    key = (before.driver, canary.job.case_id, canary.job.code_hash, clock)
-    expected = canary.expected_ns or known.expected(key) or taken["before"]
+    code_hash = canary.job.code_hash
+    key = (before.driver, canary.job.case_id, code_hash, clock)
+    expected = canary.expected.of(clock, code_hash) or known.expected(key) or taken["before"]
     least, most = expected / canary.factor, expected * canary.factor
     for when, ns in taken.items():
         if not least <= ns <= most:
-            return Vouch(
-                doubt=f"canary {when} the batch took {_ms(ns)}, expected {_ms(least)} to {_ms(most)}: the "
-                "device was throttled or disturbed; its results do not count. Let it cool down, and leave it "
-                "alone while it measures"
+            return _Doubt(
+                when,
+                f"canary {when} the batch took {_ms(ns)}, expected {_ms(least)} to {_ms(most)}",
+                ": the device was throttled or disturbed; its results do not count. Let it cool down, and "
+                "leave it alone while it measures",
             )
     known.learn(key, expected)
-    return Vouch(Canary(taken["before"], taken["after"], expected, canary.factor))
+    return Canary(taken["before"], taken["after"], expected, canary.factor, clock, code_hash)
 
 
 def _median_ns(timing: Timing, clock: str) -> int:

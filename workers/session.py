@@ -21,7 +21,7 @@ from workers.canary import Part, parts
 from workers.job_folder import job_text
 from workers.judge import judge
 from workers.result_stream import CaseRecord, ResultStream
-from workers.tensors import bring_home, is_wanted
+from workers.tensors import bring_home, is_wanted, left_behind
 
 IDLE_TIMEOUT_S = 30.0
 """The runner sends a heartbeat every second; this much silence means that link or phone is gone."""
@@ -155,12 +155,9 @@ def _trials(
         vouch = part.vouch(records, bench.latencies)
         for case in part.cases:
             record = records.get(case.case_id)
-            trial = _trial(bench, run_id, case, record, clocked)
-            if vouch.doubt:
-                trials.append(replace(trial, verdict=Verdict.INFRA, reason=vouch.doubt))
-                continue
-            trial = replace(trial, canary=vouch.canary)
-            if record is not None and is_wanted(case, record.end, trial):
+            trial = vouch.applied(_trial(bench, run_id, case, record, clocked))
+            refused = bool(vouch.doubt) and trial.verdict is Verdict.INFRA
+            if record is not None and not refused and is_wanted(case, record.end, trial):
                 try:
                     trial = (
                         trial if lost else bring_home(bench.device, folder, case, record.end, trial, store)
@@ -168,7 +165,7 @@ def _trials(
                 except InfraError as e:
                     lost = f"its tensor could not be compared on the host: {e}"
                 if lost:  # the next pulls would only run into their deadlines, too
-                    trial = replace(trial, verdict=Verdict.INFRA, reason=lost)
+                    trial = left_behind(trial, lost)
             trials.append(trial)
     return trials
 

@@ -24,7 +24,9 @@ def bring_home(
 ) -> Trial:
     """Pull what the runner kept, compare it on the host, and keep it in the blob store.
 
-    A tensor that the device could not keep leaves the verdict as it is, without a second opinion.
+    A tensor that the device could not keep leaves the verdict as it is, without a second opinion. Where the
+    host disagrees, the trial is ``infra``, unless its outputs differed between replays: the runner's output
+    proves that, and no tensor speaks against it.
 
     Raises:
         InfraError: it cannot be pulled.
@@ -36,16 +38,31 @@ def bring_home(
             continue
         tensor = _pull(device, folder, case, check.buffer)
         if doubt := recheck(tensor, store.get(check.reference), numerics, check):
-            return replace(trial, verdict=Verdict.INFRA, reason=doubt, recheck="disagreed")
+            return _disagreed(trial, doubt)
         tensors[check.buffer] = store.put(tensor)
         agreed = True
     for buffer, (nbytes, digest) in _kept(case, end, trial).items():
         tensor = _pull(device, folder, case, buffer)[:nbytes]
         if (seen := sha256_hex(tensor)) != digest:
             doubt = f"{buffer}: pulled tensor has hash {seen[:12]}, the runner saw {digest[:12]}"
-            return replace(trial, verdict=Verdict.INFRA, reason=doubt, recheck="disagreed")
+            return _disagreed(trial, doubt)
         tensors[buffer] = store.put(tensor)
     return replace(trial, tensors=tensors, recheck="agreed" if agreed else "")
+
+
+def left_behind(trial: Trial, why: str) -> Trial:
+    """A trial whose tensors cannot be pulled: a failure that is proven stands without a second opinion, so
+    that no later attempt turns it green; a pass that was to be compared again, or a probe's output, is
+    ``infra``."""
+    if trial.verdict in (Verdict.MISMATCH, Verdict.NONDETERMINISTIC):
+        return replace(trial, reason=f"{trial.reason}; {why}", recheck="")
+    return replace(trial, verdict=Verdict.INFRA, reason=why)
+
+
+def _disagreed(trial: Trial, doubt: str) -> Trial:
+    if trial.verdict is Verdict.NONDETERMINISTIC:
+        return replace(trial, reason=f"{trial.reason}; {doubt}", recheck="disagreed")
+    return replace(trial, verdict=Verdict.INFRA, reason=doubt, recheck="disagreed")
 
 
 def _checked(case: CaseJob, trial: Trial) -> list[tuple[CheckJob, Numerics]]:

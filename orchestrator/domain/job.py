@@ -77,14 +77,31 @@ class CaseJob:
 
 
 @dataclass(frozen=True, slots=True)
+class CanaryLatency:
+    """What a canary took on a device, by the clock that timed it: one is several times the other."""
+
+    code_hash: str = ""
+    """Of the canary that took so long."""
+    gpu_ns: int = 0
+    """0: not known."""
+    wall_ns: int = 0
+
+    def of(self, clock: Literal["gpu", "wall"], code_hash: str) -> int:
+        """In ns; 0 for a canary with other code."""
+        if code_hash != self.code_hash:
+            return 0
+        return self.gpu_ns if clock == "gpu" else self.wall_ns
+
+
+@dataclass(frozen=True, slots=True)
 class CanaryJob:
     """A tiny case with a known answer and an expected latency."""
 
     job: CaseJob
     factor: Number
     """The latency may be so many times above or below the expected one."""
-    expected_ns: int = 0
-    """From the device's last run with this driver; 0: the worker's first canary sets it."""
+    expected: CanaryLatency = CanaryLatency()
+    """From the device's last run with this driver; where it knows none, the worker's first canary sets it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ class Timing:
     slope_ns: int = 0
     slope_n: int = 0
     reused: int = 0
-    """Shaders that an earlier case of the same process had compiled already; their compile_ns is 0."""
+    """Shaders that an earlier case of the same process had compiled already; their compile_ns is
+    that first compile's."""
 
     @property
     def samples_ns(self) -> list[int]:
@@ -106,6 +107,10 @@ class Canary:
     after_ns: int
     expected_ns: int
     factor: Number
+    clock: Literal["", "gpu", "wall"] = ""
+    """Which one timed them; empty in results from before this was kept."""
+    code_hash: str = ""
+    """Of the canary; empty likewise."""
 
 
 @dataclass(frozen=True, slots=True)

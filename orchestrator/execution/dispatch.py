@@ -2,7 +2,8 @@
 
 Truth is the run folder: a trial counts once it is in trials.jsonl. Everything outstanding is sent again
 when its worker died (another worker id registered for the device); a result that comes twice is dropped by
-its key. Trials that ended in ``infra`` are tried again, a bounded number of times.
+its key. Trials that ended in ``infra`` are tried again, a bounded number of times and each in a batch of its
+own.
 """
 
 import time
@@ -234,14 +235,16 @@ class Dispatcher:
     def _batches(self, jobs: Iterable[CaseJob]) -> Iterator[list[CaseJob]]:
         """One API after another, each in order and within the limits; a long case has a batch of its own.
 
-        A batch has one API: its canary vouches for nothing but that, and no process opens two drivers.
+        A batch has one API: its canary vouches for nothing but that, and no process opens two drivers. What
+        ended in ``infra`` before goes alone: what breaks the device must not drag innocent cases along again.
         """
         cases: list[CaseJob] = []
         planned_ms = 0
         for job in _by_api(jobs):
             full = planned_ms + job.estimate_ms > self._limits.batch_s * 1000
             full = full or len(cases) == self._limits.batch_cases
-            if cases and (full or job.api != cases[0].api):
+            alone = job.attempt > 1 or (bool(cases) and cases[-1].attempt > 1)
+            if cases and (full or alone or job.api != cases[0].api):
                 yield cases
                 cases, planned_ms = [], 0
             cases.append(job)

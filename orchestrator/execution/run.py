@@ -188,7 +188,7 @@ def _canary(planned: PlannedCanary, device: DeviceRecord, prepared: Prepared | D
     """
     if isinstance(prepared, Degenerate):
         raise KernelFolderError(f"kernels/{planned.case.kernel}: the canary has no signal: {prepared.reason}")
-    return CanaryJob(_for_device(prepared.job, device, planned.estimate), planned.factor, planned.expected_ns)
+    return CanaryJob(_for_device(prepared.job, device, planned.estimate), planned.factor, planned.expected)
 
 
 def _undispatched(

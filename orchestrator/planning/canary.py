@@ -1,16 +1,18 @@
 """The canary of a device and API: which case vouches for its batches, and how fast it has to be."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.job import CanaryLatency
 from orchestrator.domain.kernel import Kernel
 from orchestrator.domain.profile import Profile
 from orchestrator.domain.results import RunResults
+from orchestrator.domain.trial import Canary
 from orchestrator.planning.estimate import Estimate
 
 DEFAULT_FACTOR = 5.0
@@ -27,8 +29,14 @@ class PlannedCanary:
     """Of one execution before or after a batch."""
     factor: float
     """Latency may be so many times above or below the expected one."""
-    expected_ns: int
-    """From the run before; 0: the device's first canary of the run sets it."""
+    expected: CanaryLatency
+    """From the run before."""
+
+    @property
+    def expected_ns(self) -> int:
+        """For people, by the GPU's clock where there is one; 0: the device's first canary of the run sets it,
+        as it does where the canary's code has changed since."""
+        return self.expected.gpu_ns or self.expected.wall_ns
 
 
 def factor(kernel: Kernel, profile: Profile) -> float:
@@ -43,23 +51,33 @@ def factor(kernel: Kernel, profile: Profile) -> float:
     return float(given) * (SOFTWARE if profile.software else 1.0)
 
 
-def expected_ns(device: DeviceRecord, profile: Profile, history: RunResults | None) -> int:
-    """Median latency of the earlier run's canaries on this device, API and driver; 0 without any.
+def expected(device: DeviceRecord, profile: Profile, history: RunResults | None) -> CanaryLatency:
+    """Median latencies of the earlier run's canaries on this device, API and driver, for each clock.
 
-    Another driver makes another device of it: what the old one took says nothing.
+    Another driver makes another device of it: what the old one took says nothing. Nor does what was measured
+    by a clock that nobody noted. Where a run holds two codes of the canary (resumed), the later one counts.
     """
     if history is None:
-        return 0
-    latencies: Sequence[int] = [
-        ns
+        return CanaryLatency()
+    seen = [
+        canary
         for trial in history.trials
-        if trial.canary is not None
+        if (canary := trial.canary) is not None
+        and canary.clock
         and trial.device_id == device.device_id
         and trial.driver == driver_text(profile)
         and _api(history, trial.case_id) == profile.api
-        for ns in (trial.canary.before_ns, trial.canary.after_ns)
-        if ns > 0
     ]
+    if not seen:
+        return CanaryLatency()
+    seen = [c for c in seen if c.code_hash == seen[-1].code_hash]
+    gpu, wall = (_median_ns(c for c in seen if c.clock == clock) for clock in ("gpu", "wall"))
+    return CanaryLatency(seen[-1].code_hash, gpu, wall)
+
+
+def _median_ns(canaries: Iterable[Canary]) -> int:
+    """0 without any."""
+    latencies = [ns for c in canaries for ns in (c.before_ns, c.after_ns) if ns > 0]
     return round(median(latencies)) if latencies else 0
 
 

@@ -10,7 +10,7 @@ from orchestrator.domain.errors import UsageError
 from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.kernel import Kernel
 from orchestrator.domain.results import Excluded, Pruned, RunResults
-from orchestrator.planning.canary import PlannedCanary, canary_cases, expected_ns, factor
+from orchestrator.planning.canary import PlannedCanary, canary_cases, expected, factor
 from orchestrator.planning.estimate import Estimate, Estimator
 from orchestrator.planning.expand import Tally, expand_blocks
 from orchestrator.planning.halves import HalfFit, half_fits
@@ -219,7 +219,7 @@ class _Planner:
                 api,
                 self._estimate(case_id, device),
                 factor(self._kernels[case.kernel], profile),
-                expected_ns(device, profile, self._history),
+                expected(device, profile, self._history),
             )
 
     def _estimate(self, case_id: str, device: DeviceRecord) -> Estimate:

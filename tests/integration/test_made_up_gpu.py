@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.domain.job import CanaryJob, CaseJob
+from orchestrator.domain.job import CanaryJob, CanaryLatency, CaseJob
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
@@ -84,7 +84,8 @@ def test_a_gpu_that_answers_its_canary_wrongly_measured_nothing(bench: Bench, st
 
 def test_a_gpu_that_is_throttled_measured_nothing(bench: Bench, stock: Stock) -> None:
     """The canary was to take microseconds and takes two milliseconds."""
-    watch = [replace(c, expected_ns=2_000, factor=10.0) for c in canaries(stock)]
+    earlier = CanaryLatency("c0de", gpu_ns=2_000, wall_ns=2_000)
+    watch = [replace(c, expected=earlier, factor=10.0) for c in canaries(stock)]
     trials = run(bench, stock, watch, job(stock, 0, "double"), job(stock, 1, "double", api="gles"))
     assert {t.verdict for t in trials} == {Verdict.INFRA}
     assert all("expected 0.0002 ms to 0.02 ms" in t.reason for t in trials)

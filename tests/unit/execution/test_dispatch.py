@@ -116,6 +116,25 @@ def test_infra_is_tried_three_times_and_then_stands(farm: FakeFarm, notes: Notes
     assert folder.finish("", "now", {}).missing == []
 
 
+def test_g1_17_what_is_tried_again_drags_nobody_along(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    """G1-17: one case that breaks the device spoils a batch once; then each has a batch of its own."""
+    folder = new_folder(tmp_path, {"phone": [job(n) for n in range(4)]})
+    farm.verdicts = lambda j: Verdict.INFRA if j.attempt == 1 or j.case_id == "case-2" else Verdict.PASS
+    assert dispatch(farm, folder, notes) == {}
+    assert [len(b.cases) for b, _ in farm.sent] == [4, 1, 1, 1, 1, 1]
+    ends = {case_id: verdict for case_id, _, verdict in on_disk(folder)}
+    assert [v for v in ends.values() if v is not Verdict.PASS] == [ends["case-2"]] == [Verdict.INFRA]
+
+
+def test_g1_17_a_resumed_run_keeps_what_was_infra_apart(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    """G1-17: also beside cases that nobody has tried yet."""
+    folder = new_folder(tmp_path, {"phone": [job(n) for n in range(4)]})
+    folder.append([trial_of(RUN, "phone", job(1), Verdict.INFRA)])
+    dispatch(farm, folder, notes)
+    sent = [[c.case_id for c in b.cases] for b, _ in farm.sent]
+    assert sorted(sent) == [["case-0"], ["case-1"], ["case-2", "case-3"]]
+
+
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.INFRA])
 def test_no_other_verdict_is_tried_again(
     farm: FakeFarm, notes: Notes, tmp_path: Path, verdict: Verdict
@@ -210,7 +229,7 @@ def test_a_case_that_rests_between_replays_is_not_stalled(
 
 
 def canary(api: str) -> CanaryJob:
-    return CanaryJob(CaseJob(f"canary-{api}", 1, "canary", api, "c0de", [], [], []), 5.0, 1_000_000)
+    return CanaryJob(CaseJob(f"canary-{api}", 1, "canary", api, "c0de", [], [], []), 5.0)
 
 
 def test_batches_hold_one_api_each_and_its_canary(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.job import CanaryLatency
 from orchestrator.domain.results import Missing, Pruned
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.run import Asked, Request, carry_out, git_commit, start_run
@@ -141,7 +142,9 @@ def guarded(canary: Case) -> Plan:
     """phone-a has a canary for the only API; phone-b has none."""
     whole = plan({"phone-a": CASES[:2], "phone-b": CASES[:1]})
     guess = Estimate(0.2, "guess")
-    planned = PlannedCanary(canary.case_id, canary, "gles", guess, factor=5.0, expected_ns=40_000)
+    planned = PlannedCanary(
+        canary.case_id, canary, "gles", guess, factor=5.0, expected=CanaryLatency("b1rd", 40_000)
+    )
     first, second = whole.devices
     return replace(
         whole,
@@ -159,7 +162,7 @@ def test_canaries_are_planned_once_and_a_resumed_run_keeps_them(
     manifest = folder.manifest()
     (canary,) = manifest.canaries["phone-a"]
     assert manifest.canaries["phone-b"] == []
-    assert (canary.job.case_id, canary.factor, canary.expected_ns) == (bird.case_id, 5.0, 40_000)
+    assert (canary.job.case_id, canary.factor, canary.expected.gpu_ns) == (bird.case_id, 5.0, 40_000)
     assert (canary.job.repeats, canary.job.estimate_ms) == (3, 200)
     assert bird.case_id in manifest.planned.cases
     assert [j.case_id for j in manifest.jobs["phone-a"]] == [SMALL, WIDE], "no case of its own"

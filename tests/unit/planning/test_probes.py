@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from orchestrator.domain import wire
 from orchestrator.domain.case import Case
 from orchestrator.domain.errors import KernelFolderError, MatrixError, UsageError
+from orchestrator.domain.job import CanaryLatency
 from orchestrator.domain.kernel import Cost
 from orchestrator.domain.results import CaseInfo, RunInfo, RunResults
 from orchestrator.domain.trial import Canary, Trial
@@ -170,13 +172,19 @@ def test_a_plan_with_probes_travels_as_json(matrix: Matrix) -> None:
 
 
 def history(
-    *, device_id: str = "phone", driver: str = "", api: str = "gles", before_ns: int = 100
+    *,
+    device_id: str = "phone",
+    driver: str = "",
+    api: str = "gles",
+    before_ns: int = 100,
+    clock: Literal["", "gpu", "wall"] = "gpu",
 ) -> RunResults:
     """One trial of an earlier run with the canary's latencies around it."""
     case = next(c for c in _cases() if c.axes["api"] == api)
     trial = Trial(
         "r", device_id, case.case_id, 1, Verdict.PASS, "", "h", "2026-12-01T00:00:00Z", 1,
-        driver=driver or f"{GLES.renderer}; {GLES.version}", canary=Canary(before_ns, 300, 50, 4.0),
+        driver=driver or f"{GLES.renderer}; {GLES.version}",
+        canary=Canary(before_ns, 300, 50, 4.0, clock, "b1rd"),
     )  # fmt: skip
     info = RunInfo("r", "s", "2026-12-01T00:00:00Z", "0", "host", "tilefarm run")
     return RunResults(info, [PHONE], {case.case_id: _info(case)}, [trial])
@@ -199,6 +207,8 @@ def _info(case: Case) -> CaseInfo:
         (None, {"gles": 0, "vulkan": 0}),
         (history(), {"gles": 200, "vulkan": 0}),
         (history(before_ns=0), {"gles": 300, "vulkan": 0}),
+        (history(clock="wall"), {"gles": 200, "vulkan": 0}),
+        (history(clock=""), {"gles": 0, "vulkan": 0}),
         (history(api="vulkan"), {"gles": 0, "vulkan": 200}),
         (history(device_id="other"), {"gles": 0, "vulkan": 0}),
         (history(driver="Adreno (TM) 750; OpenGL ES 3.2 V@0676"), {"gles": 0, "vulkan": 0}),
@@ -209,6 +219,22 @@ def test_the_canary_s_latency_is_expected_from_the_same_device_api_and_driver(
 ) -> None:
     plan = build_plan(matrix, "s", kernels(), [PHONE], history=earlier)
     assert {c.api: c.expected_ns for c in planned(plan, "phone").canaries} == expected
+
+
+def test_the_canary_s_latency_is_kept_apart_by_clock_and_code(matrix: Matrix) -> None:
+    """The wall clock of a tiny case is several times its GPU time; other code takes another time."""
+    earlier = history()
+    (one,) = earlier.trials
+    more = [
+        Canary(9_000, 9_000, 50, 4.0, "gpu", "0ld"),
+        Canary(100, 300, 50, 4.0, "gpu", "b1rd"),
+        Canary(800, 1_000, 50, 4.0, "wall", "b1rd"),
+    ]
+    trials = [replace(one, attempt=n, canary=c) for n, c in enumerate(more)]
+    plan = build_plan(matrix, "s", kernels(), [PHONE], history=replace(earlier, trials=trials))
+    (gles,) = [c for c in planned(plan, "phone").canaries if c.api == "gles"]
+    assert gles.expected == CanaryLatency("b1rd", gpu_ns=200, wall_ns=900)
+    assert gles.expected_ns == 200
 
 
 def test_software_drivers_have_more_leeway(matrix: Matrix) -> None:

@@ -9,6 +9,7 @@ from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.job import Batch, BufferJob, CaseJob, CheckJob, PassJob
 from orchestrator.domain.kernel import DType
 from orchestrator.storage.blobs import BlobStore
+from tests.unit.workers.fake_device import Act
 from workers.session import SAMPLE_ONE_IN
 
 REFERENCE = (1.0, -2.0, 0.5, 0.0)
@@ -62,6 +63,13 @@ class Stock:
 
 def reference_bytes(values: Sequence[float]) -> bytes:
     return np.asarray(values, dtype="<f8").tobytes()
+
+
+def differing() -> Act:
+    """Wrong once in five replays, the first of them."""
+    first = sha256_hex(np.array(WRONG, "<f4").tobytes())
+    differs = {"count": 1, "first": 2, "last": 2}
+    return Act(output=WRONG, changes={"hashes": {first: 1, "f" * 64: 4}, "differs": differs})
 
 
 def unsampled(number: int) -> str:

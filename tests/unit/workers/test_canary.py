@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.domain.job import CanaryJob, CaseJob
+from orchestrator.domain.job import CanaryJob, CanaryLatency, CaseJob
 from orchestrator.domain.trial import Canary, Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
 from tests.unit.workers.fake_device import Act, FakeDevice, bench
-from tests.unit.workers.jobs import WRONG, Stock, sampled, unsampled
+from tests.unit.workers.jobs import WRONG, Stock, differing, sampled, unsampled
 from workers.bench import Bench
 from workers.session import run_batch
 
@@ -40,7 +40,8 @@ def took(*wall_ms: float, gpu_ms: Sequence[float] = ()) -> Act:
 
 def canary(stock: Stock, *, api: str = "gles", expected_ms: float = 2.0, factor: float = 2.0) -> CanaryJob:
     job = replace(stock.job("cana"), api=api, label="canary", deadline_ms=5000)
-    return CanaryJob(job, factor, round(expected_ms * 1e6))
+    ns = round(expected_ms * 1e6)
+    return CanaryJob(job, factor, CanaryLatency(job.code_hash, gpu_ns=ns, wall_ns=ns))
 
 
 def run(
@@ -79,7 +80,7 @@ def test_a_good_canary_is_kept_with_each_trial(phone: FakeDevice, stock: Stock) 
     phone.script = {BEFORE: took(1.5, 1.9, 1.6), AFTER: took(3.9, 3.8, 4.4)}
     (trial,) = run(phone, stock, [canary(stock)], stock.job(unsampled(0)))
     assert trial.verdict is Verdict.PASS
-    assert trial.canary == Canary(1_600_000, 3_900_000, 2_000_000, 2.0)
+    assert trial.canary == Canary(1_600_000, 3_900_000, 2_000_000, 2.0, "wall", "c0de")
 
 
 @pytest.mark.parametrize(
@@ -119,16 +120,63 @@ def test_a_canary_that_answers_wrongly_takes_every_result(phone: FakeDevice, sto
     assert trial.reason.startswith(f"canary {when} the batch: mismatch: o: 1 of 4 elements outside tolerance")
 
 
-def test_a_case_that_broke_the_device_is_named_to_the_others(phone: FakeDevice, stock: Stock) -> None:
+def test_g1_17_a_case_that_broke_the_device_is_blamed_and_named_to_the_others(
+    phone: FakeDevice, stock: Stock
+) -> None:
+    """G1-17: one lost context was blamed on a whole batch; as infra it would be blamed on nobody."""
     dead = {"stage": "context", "signal": 11}
     phone.script = {
         "case-2": Act(status="crashed", fields={"stage": "dispatch", "signal": 11}),
         AFTER: Act(status="crashed", fields=dead),
     }
     trials = run(phone, stock, [canary(stock)], stock.job("case-1"), stock.job("case-2"))
-    assert [t.verdict for t in trials] == [Verdict.INFRA] * 2
+    assert [t.verdict for t in trials] == [Verdict.INFRA, Verdict.CRASHED]
     assert all("canary after the batch: infra: the driver died" in t.reason for t in trials)
-    assert all(t.reason.endswith("In this batch: case-2 (crashed)") for t in trials)
+    assert trials[0].reason.endswith("In this batch: case-2 (crashed)")
+    assert trials[1].reason.startswith(
+        "the runner's process died in dispatch: signal 11; it counts, although"
+    )
+
+
+HUNG = Act(status="hung", fields={"stage": "dispatch", "deadline_ms": 5000})
+
+
+def test_g1_17_a_hang_that_slows_the_next_canary_stays_the_cases_own(phone: FakeDevice, stock: Stock) -> None:
+    """G1-17: the others are tried again. Those that failed after it may have met only what it left."""
+    failed = Act(status="compile_failed", fields={"stage": "compile", "log": "oops"})
+    phone.script = {"case-1": failed, "case-2": HUNG, "case-3": HUNG, "case-4": failed, AFTER: took(50.0)}
+    jobs = [stock.job(f"case-{n}") for n in range(5)]
+    trials = run(phone, stock, [canary(stock, expected_ms=1)], *jobs)
+    assert [t.verdict for t in trials] == [
+        Verdict.INFRA, Verdict.COMPILE_FAILED, Verdict.HUNG, Verdict.INFRA, Verdict.INFRA,
+    ]  # fmt: skip
+    assert trials[2].reason == (
+        "still in dispatch after 5000 ms; it counts, although the canary after the batch took 50 ms, "
+        "expected 0.5 ms to 2 ms"
+    )
+    assert trials[2].canary is None
+
+
+@pytest.mark.parametrize("before", [took(50.0), Act(output=WRONG)])
+def test_a_device_that_was_unwell_before_may_itself_have_hung_the_case(
+    phone: FakeDevice, stock: Stock, before: Act
+) -> None:
+    phone.script = {BEFORE: before, "case-1": HUNG}
+    (trial,) = run(phone, stock, [canary(stock, expected_ms=1)], stock.job("case-1"))
+    assert trial.verdict is Verdict.INFRA
+
+
+@pytest.mark.parametrize("when", [BEFORE, AFTER])
+@pytest.mark.parametrize("bad", [took(50.0), Act(output=WRONG)])
+def test_g1_01_no_canary_hides_replays_that_differ(
+    phone: FakeDevice, stock: Stock, when: str, bad: Act
+) -> None:
+    """G1-01: as infra it would be tried again, and a lucky pass would turn it green."""
+    case = unsampled(0)
+    phone.script = {when: bad, case: differing()}
+    (trial,) = run(phone, stock, [canary(stock, expected_ms=1)], stock.job(case, replays=5))
+    assert (trial.verdict, trial.canary, trial.recheck) == (Verdict.NONDETERMINISTIC, None, "agreed")
+    assert "; it counts, although the canary " in trial.reason
 
 
 def test_a_crash_after_which_the_canary_is_well_stays_the_cases_own(phone: FakeDevice, stock: Stock) -> None:
@@ -143,14 +191,32 @@ def test_a_canary_without_a_time_vouches_for_nothing(phone: FakeDevice, stock: S
     assert (trial.verdict, "was not timed" in trial.reason) == (Verdict.INFRA, True)
 
 
+@pytest.mark.parametrize(
+    ("earlier", "expected_ns"),
+    [
+        (CanaryLatency("c0de", gpu_ns=2_100_000, wall_ns=80_000_000), 2_100_000),
+        (CanaryLatency("c0de", wall_ns=80_000_000), 2_000_000),
+        (CanaryLatency("0ther", gpu_ns=80_000_000), 2_000_000),
+    ],
+)
+def test_a_canary_is_held_to_its_own_clock_and_code(
+    phone: FakeDevice, stock: Stock, earlier: CanaryLatency, expected_ns: int
+) -> None:
+    """Where the earlier run knows neither, the first canary of this worker counts."""
+    phone.script = {BEFORE: took(80.0, gpu_ms=[2.0]), AFTER: took(80.0, gpu_ms=[2.0])}
+    watch = replace(canary(stock), expected=earlier)
+    (trial,) = run(phone, stock, [watch], stock.job(unsampled(0)))
+    assert trial.canary == Canary(2_000_000, 2_000_000, expected_ns, 2.0, "gpu", "c0de")
+
+
 def test_gpu_times_count_where_both_are_trusted(phone: FakeDevice, stock: Stock) -> None:
     """One clock for both: the wall clock of a tiny case is several times its GPU time."""
     phone.script = {BEFORE: took(30.0, gpu_ms=[2.0]), AFTER: took(90.0, gpu_ms=[3.0])}
     (trial,) = run(phone, stock, [canary(stock)], stock.job(unsampled(0)))
-    assert trial.canary == Canary(2_000_000, 3_000_000, 2_000_000, 2.0)
+    assert trial.canary == Canary(2_000_000, 3_000_000, 2_000_000, 2.0, "gpu", "c0de")
     phone.script = {BEFORE: took(2.1, gpu_ms=[0.01]), AFTER: took(2.2)}
     (trial,) = run(phone, stock, [canary(stock)], stock.job(unsampled(0)))
-    assert trial.canary == Canary(2_100_000, 2_200_000, 2_000_000, 2.0)
+    assert trial.canary == Canary(2_100_000, 2_200_000, 2_000_000, 2.0, "wall", "c0de")
 
 
 def test_without_an_expectation_the_first_good_canary_sets_it(phone: FakeDevice, stock: Stock) -> None:
@@ -162,8 +228,9 @@ def test_without_an_expectation_the_first_good_canary_sets_it(phone: FakeDevice,
 
     disturbed = batch(50.0, 2.0)
     assert disturbed.verdict is Verdict.INFRA, "they contradict each other"
-    assert batch(2.0, 2.5).canary == Canary(2_000_000, 2_500_000, 2_000_000, 2.0), "nothing was learnt of it"
-    assert batch(3.9, 3.9).canary == Canary(3_900_000, 3_900_000, 2_000_000, 2.0)
+    nothing_learnt = Canary(2_000_000, 2_500_000, 2_000_000, 2.0, "wall", "c0de")
+    assert batch(2.0, 2.5).canary == nothing_learnt
+    assert batch(3.9, 3.9).canary == Canary(3_900_000, 3_900_000, 2_000_000, 2.0, "wall", "c0de")
     assert batch(4.1, 3.9).verdict is Verdict.INFRA, "slow creep does not move the expectation"
     assert run(bench(phone), stock, watch, stock.job(unsampled(0)))[0].verdict is Verdict.PASS, (
         "another worker"

@@ -14,7 +14,7 @@ from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
 from tests.unit.workers import streams
 from tests.unit.workers.fake_device import WORKDIR, Act, FakeDevice, bench
-from tests.unit.workers.jobs import REFERENCE, WRONG, Stock, sampled, unsampled
+from tests.unit.workers.jobs import REFERENCE, WRONG, Stock, differing, sampled, unsampled
 from workers.session import run_batch
 
 
@@ -80,9 +80,7 @@ def test_the_sample_is_about_one_pass_in_sixteen_and_another_one_each_run(
 
 def test_nondeterministic_results_bring_the_first_tensor_home(phone: FakeDevice, stock: Stock) -> None:
     case = unsampled(0)
-    first = sha256_hex(np.array(WRONG, "<f4").tobytes())
-    differs = {"count": 1, "first": 2, "last": 2}
-    phone.script[case] = Act(output=WRONG, changes={"hashes": {first: 1, "f" * 64: 4}, "differs": differs})
+    phone.script[case] = differing()
     (trial,) = run(phone, stock, stock.job(case, replays=5))
     assert trial.verdict is Verdict.NONDETERMINISTIC
     assert trial.recheck == "agreed"

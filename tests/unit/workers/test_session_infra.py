@@ -10,7 +10,7 @@ from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
 from tests.unit.workers import streams
 from tests.unit.workers.fake_device import WORKDIR, Act, FakeDevice, bench
-from tests.unit.workers.jobs import WRONG, Stock, sampled, unsampled
+from tests.unit.workers.jobs import WRONG, Stock, differing, sampled, unsampled
 from tests.unit.workers.test_session import run
 from workers import session
 from workers.session import infra_trials
@@ -144,11 +144,27 @@ def test_a_link_that_drops_after_the_proof_costs_only_what_was_to_be_pulled(
 
     phone.on_pull = drop
     cases = [unsampled(0), unsampled(1), unsampled(2), sampled()]
-    phone.script[cases[0]] = phone.script[cases[2]] = Act(output=WRONG)
-    trials = run(phone, stock, *[stock.job(c) for c in cases])
-    assert verdicts(trials) == [Verdict.INFRA, Verdict.PASS, Verdict.INFRA, Verdict.INFRA]
-    assert "vanished" in trials[2].reason
+    phone.script[cases[0]], phone.script[cases[2]] = Act(output=WRONG), differing()
+    trials = run(phone, stock, *[stock.job(c, replays=5 if c == cases[2] else 1) for c in cases])
+    assert verdicts(trials) == [
+        Verdict.MISMATCH, Verdict.PASS, Verdict.NONDETERMINISTIC, Verdict.INFRA,
+    ], "a failure that is proven is not tried again until it passes"  # fmt: skip
+    assert all("could not be compared on the host: " in trials[n].reason for n in (0, 2, 3))
+    assert "1 of 4 elements outside tolerance" in trials[0].reason
+    assert {t.recheck for t in trials} == {""}
     assert len(phone.pulled) == 1, "the next pulls would only wait for their deadlines"
+
+
+def test_g1_01_a_tensor_damaged_on_its_way_hides_no_replays_that_differ(
+    phone: FakeDevice, stock: Stock
+) -> None:
+    """G1-01: the hashes of the replays are proven by the runner's output, whatever the pull brought."""
+    case = unsampled(0)
+    phone.script[case] = differing()
+    phone.on_pull = lambda _path, data: data[:-1] + bytes([data[-1] ^ 1])
+    (trial,) = run(phone, stock, stock.job(case, replays=5))
+    assert (trial.verdict, trial.recheck, trial.tensors) == (Verdict.NONDETERMINISTIC, "disagreed", {})
+    assert "pulled tensor has hash" in trial.reason
 
 
 def test_a_tensor_that_the_phone_had_no_room_for_leaves_the_verdict(phone: FakeDevice, stock: Stock) -> None:
