@@ -16,8 +16,9 @@ from orchestrator.domain.case import AxisValue, Case
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
 from orchestrator.domain.kernel import Array, Kernel, Reference, Tolerance
+from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Numerics
-from orchestrator.execution.spirv import compile_spirv
+from orchestrator.execution.spirv import SpirvCompiler, cache_folder
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
 from orchestrator.planning.render import RenderedCase, render_case
 from tests.kernels.drivers import ROOT, Driver, driver, runner_path
@@ -218,6 +219,11 @@ class Bench:
             tensor = stored.astype(np.float64).reshape(reference.shape)
         tolerance = loaded.kernel.tolerance(case, inputs)["o"]
         return Outcome(case, record.end, verdict.value, reason, tolerance, reference, record.driver, tensor)
+
+
+def compile_spirv(glsl: str, *, where: str) -> bytes:
+    """The module of a compute shader, through this user's cache."""
+    return SpirvCompiler(cache_folder(Settings())).compile(glsl, where=where)
 
 
 def _shader(rendered: RenderedCase, glsl: str, where: str) -> bytes:

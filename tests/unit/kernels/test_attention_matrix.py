@@ -10,12 +10,11 @@ import pytest
 
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.domain.kernel import Subgroups
-from orchestrator.execution.spirv import compile_spirv
 from orchestrator.ops import attention_inputs
 from orchestrator.ops.attention import AttentionKernel, AttentionShape
 from orchestrator.planning.kernel_folder import load_kernels
 from orchestrator.planning.render import render_case
-from tests.kernels.harness import KERNELS, make_case
+from tests.kernels.harness import KERNELS, compile_spirv, make_case
 from tests.kernels.named_inputs import BASE, WORKLOADS
 from tests.unit.kernels.matrix_emulation import Constants, Emulation
 
