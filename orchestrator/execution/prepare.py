@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.domain.case import Case
+from orchestrator.domain.errors import ShaderRefused
 from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
 from orchestrator.domain.kernel import NOT_FINITE_BITS, Array, Kernel, Reference
 from orchestrator.domain.results import CaseInfo
@@ -46,6 +47,15 @@ class Degenerate:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A case whose shader the host's compiler does not take: dispatched nowhere, failed everywhere."""
+
+    info: CaseInfo
+    message: str
+    """Template, compiler's words and source lines, the first line naming the first error."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Data:
     inputs: Mapping[str, Array]
     input_blobs: Mapping[str, str]
@@ -75,11 +85,11 @@ class Preparer:
 
     def prepare(
         self, loaded: LoadedKernel, case: Case, rendered: RenderedCase, sampling: Sampling
-    ) -> Prepared | Degenerate:
+    ) -> Prepared | Degenerate | Refused:
         """Jobs for one case.
 
         Raises:
-            KernelFolderError: the kernel's own code failed or contradicts itself, or GLSL does not compile.
+            KernelFolderError: the kernel's own code failed or contradicts itself.
         """
         kernel = loaded.kernel
         data = self._data_of(kernel, case)
@@ -89,6 +99,24 @@ class Preparer:
         tolerance = dict(ask(case, "tolerance", lambda: kernel.tolerance(case, data.inputs)))
         kept = tuple(ask(case, "kept", lambda: kernel.kept(case)))
         check_case(case, buffers, rendered.passes, data.reference_blobs, tolerance, kept)
+        info = CaseInfo(
+            case=case,
+            code_hash=rendered.code_hash,
+            cost=ask(case, "cost", lambda: kernel.cost(case)),
+            tolerance=tolerance,
+            workgroup=rendered.passes[0].workgroup,
+            shared_bytes=max(p.shared_bytes for p in rendered.passes),
+            dispatches=len(rendered.passes),
+            role=kernel.role,
+            output_shape=dict(data.shapes),
+            repeats=sampling.repeats,
+            replays=sampling.replays,
+            idle_replays=sampling.idle_replays,
+        )
+        try:
+            digests = [self._shaders.digest(loaded, rendered, p) for p in rendered.passes]
+        except ShaderRefused as e:
+            return Refused(info, str(e))
         job = CaseJob(
             case_id=case.case_id,
             attempt=1,
@@ -100,14 +128,14 @@ class Preparer:
             ],
             passes=[
                 PassJob(
-                    shader=self._shaders.digest(loaded, rendered, p),
+                    shader=digest,
                     grid=p.grid,
                     shared_bytes=p.shared_bytes,
                     buffers=p.buffers,
                     constants=p.constants,
                     subgroup=p.subgroup,
                 )
-                for p in rendered.passes
+                for p, digest in zip(rendered.passes, digests, strict=True)
             ],
             checks=[
                 CheckJob(
@@ -128,20 +156,6 @@ class Preparer:
             idle_replays=sampling.idle_replays,
             idle_ms=sampling.idle_ms if sampling.idle_replays else 0,
             kept=kept,
-        )
-        info = CaseInfo(
-            case=case,
-            code_hash=rendered.code_hash,
-            cost=ask(case, "cost", lambda: kernel.cost(case)),
-            tolerance=tolerance,
-            workgroup=rendered.passes[0].workgroup,
-            shared_bytes=max(p.shared_bytes for p in rendered.passes),
-            dispatches=len(rendered.passes),
-            role=kernel.role,
-            output_shape=dict(data.shapes),
-            repeats=sampling.repeats,
-            replays=sampling.replays,
-            idle_replays=sampling.idle_replays,
         )
         return Prepared(info, job)
 
@@ -174,13 +188,13 @@ def prepare_all(
     kernels: Mapping[str, LoadedKernel],
     cases: Mapping[str, tuple[Case, Sampling]],
     on_done: Callable[[int], None],
-) -> dict[str, Prepared | Degenerate]:
+) -> dict[str, Prepared | Degenerate | Refused]:
     """Prepare, cases of one ``data_key`` one after another; ``on_done`` gets the count so far.
 
     Raises:
-        KernelFolderError: a kernel's own code failed or contradicts itself, or a shader does not compile.
+        KernelFolderError: a kernel's own code failed or contradicts itself.
     """
-    found: dict[str, Prepared | Degenerate] = {}
+    found: dict[str, Prepared | Degenerate | Refused] = {}
     order = sorted(cases.items(), key=lambda item: kernels[item[1][0].kernel].kernel.data_key(item[1][0]))
     with Shaders(store, compiler) as shaders:
         preparer = Preparer(store, shaders)

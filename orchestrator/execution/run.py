@@ -14,10 +14,11 @@ from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.job import CanaryJob, CaseJob
 from orchestrator.domain.names import Lane
 from orchestrator.domain.results import CaseInfo, Missing, Pruned, RunInfo, RunResults
+from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.dispatch import Dispatcher, Farm, Watcher
 from orchestrator.execution.measured_precision import measured_precision
-from orchestrator.execution.prepare import Degenerate, Prepared, prepare_all
+from orchestrator.execution.prepare import Degenerate, Prepared, Refused, prepare_all
 from orchestrator.execution.run_folder import Manifest, RunFolder, previous_results
 from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.canary import PlannedCanary
@@ -66,8 +67,10 @@ def start_run(
 ) -> RunFolder:
     """Make everything that the workers need and write the run's manifest.
 
+    A case whose shader does not compile here is a failed trial of each of its devices already.
+
     Raises:
-        KernelFolderError: a kernel's own code failed.
+        KernelFolderError: a kernel's own code failed, or no canary can be made.
     """
     planned_ids = {c.case_id for d in plan.devices for c in [*d.cases, *d.canaries]}
     cases = {i: (case, plan.sampling_of(i)) for i, case in plan.cases.items() if i in planned_ids}
@@ -76,6 +79,7 @@ def start_run(
     jobs: dict[str, list[CaseJob]] = {}
     canaries: dict[str, list[CanaryJob]] = {}
     pruned = list(plan.pruned)
+    refused: list[Trial] = []
     for device in plan.devices:
         device_id = device.device.device_id
         jobs[device_id] = []
@@ -83,12 +87,15 @@ def start_run(
             match prepared[planned.case_id]:
                 case Prepared(job=job):
                     jobs[device_id].append(_for_device(job, device.device, planned.estimate))
+                case Refused(info, message):
+                    refused.append(_refused(request.run_id, device_id, info, message))
                 case Degenerate(reason):
                     pruned.append(Pruned(device_id, planned.case_id, Verdict.INVALID, [reason]))
         canaries[device_id] = [
             _canary(planned, device.device, prepared[planned.case_id]) for planned in device.canaries
         ]
-    infos = {p.info.case.case_id: p.info for p in _ready(prepared)}
+    infos = {i: p.info for i, p in prepared.items() if not isinstance(p, Degenerate)}
+    vulkan = any(info.case.axes.get("api") == VULKAN for info in infos.values())
     infos |= _undispatched(plan, kernels, infos)
     results = RunResults(
         run=RunInfo(
@@ -106,9 +113,7 @@ def start_run(
             wanted=list(request.asked.wanted),
             max_slowdown=request.asked.max_slowdown,
             probes=request.asked.probes,
-            compiler=compiler.version
-            if any(p.info.case.axes.get("api") == VULKAN for p in _ready(prepared))
-            else "",
+            compiler=compiler.version if vulkan else "",
         ),
         devices=[d.device for d in plan.devices],
         cases=infos,
@@ -119,7 +124,7 @@ def start_run(
         expectations=list(plan.expectations),
     )
     manifest = Manifest(results, jobs, request.blob_store, request.lane, canaries)
-    return RunFolder.create(request.out, manifest)
+    return RunFolder.create(request.out, manifest, refused)
 
 
 def carry_out(
@@ -168,8 +173,20 @@ def git_commit(folder: Path) -> str:
     return answers[0].strip() + ("+dirty" if answers[1].strip() else "")
 
 
-def _ready(prepared: Mapping[str, Prepared | Degenerate]) -> list[Prepared]:
-    return [p for p in prepared.values() if isinstance(p, Prepared)]
+def _refused(run_id: str, device_id: str, info: CaseInfo, message: str) -> Trial:
+    """No driver saw it, so ``driver`` stays empty and expectations are matched against the device's own."""
+    return Trial(
+        run_id=run_id,
+        device_id=device_id,
+        case_id=info.case.case_id,
+        attempt=1,
+        verdict=Verdict.COMPILE_FAILED,
+        reason=message.partition("\n")[0],
+        code_hash=info.code_hash,
+        started_at=utc_now(),
+        duration_ms=0,
+        log=message,
+    )
 
 
 def _for_device(job: CaseJob, device: DeviceRecord, estimate: Estimate) -> CaseJob:
@@ -181,11 +198,17 @@ def _for_device(job: CaseJob, device: DeviceRecord, estimate: Estimate) -> CaseJ
     )
 
 
-def _canary(planned: PlannedCanary, device: DeviceRecord, prepared: Prepared | Degenerate) -> CanaryJob:
+def _canary(
+    planned: PlannedCanary, device: DeviceRecord, prepared: Prepared | Degenerate | Refused
+) -> CanaryJob:
     """
     Raises:
-        KernelFolderError: its reference has no signal, so that it could vouch for nothing.
+        KernelFolderError: it does not compile or its reference has no signal: it could vouch for nothing.
     """
+    if isinstance(prepared, Refused):
+        raise KernelFolderError(
+            f"kernels/{planned.case.kernel}: the canary does not compile: {prepared.message}"
+        )
     if isinstance(prepared, Degenerate):
         raise KernelFolderError(f"kernels/{planned.case.kernel}: the canary has no signal: {prepared.reason}")
     return CanaryJob(_for_device(prepared.job, device, planned.estimate), planned.factor, planned.expected)

@@ -65,10 +65,16 @@ class RunFolder:
         return self.path / "results.json"
 
     @classmethod
-    def create(cls, out: Path, manifest: Manifest) -> "RunFolder":
-        """A new run's folder with its manifest, on disk before anything is dispatched."""
+    def create(cls, out: Path, manifest: Manifest, known: Sequence[Trial] = ()) -> "RunFolder":
+        """A new run's folder with its manifest, on disk before anything is dispatched.
+
+        Args:
+            known: trials that need no device; on disk before the manifest, which has no jobs for them.
+        """
         folder = cls(out / "runs" / manifest.planned.run.run_id)
         folder.path.mkdir(parents=True)
+        if known:
+            folder.append(known)
         write_atomically(folder.path / "manifest.json", to_json(manifest))
         return folder
 

@@ -5,11 +5,14 @@ waits for them. A module serves every case that renders to the same text, whatev
 """
 
 import os
+import re
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.errors import ShaderRefused
 from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.render import VULKAN, RenderedCase, RenderedPass
@@ -46,7 +49,7 @@ class Shaders:
         """The blob of a pass's shader, stored.
 
         Raises:
-            KernelFolderError: it does not compile.
+            ShaderRefused: it does not compile; the message starts with FILE:LINE or FILE.
         """
         if rendered.api != VULKAN:
             return self._store.put(step.glsl.encode("ascii"))
@@ -56,9 +59,40 @@ class Shaders:
         key = sha256_hex(step.glsl.encode("ascii"))
         known = self._digests.get(key)
         if known is None:
-            known = self._pool.submit(self._compile, step.glsl, str(loaded.folder / step.template))
+            known = self._pool.submit(self._compile, loaded, step)
             self._digests[key] = known
         return known
 
-    def _compile(self, glsl: str, where: str) -> str:
-        return self._store.put(self._compiler.compile(glsl, where=where))
+    def _compile(self, loaded: LoadedKernel, step: RenderedPass) -> str:
+        template = loaded.folder / step.template
+        where = _shown(loaded, template)
+        try:
+            return self._store.put(self._compiler.compile(step.glsl, where=where))
+        except ShaderRefused as e:
+            said = str(e)
+            raise ShaderRefused(_origin(loaded, template, said) + said.removeprefix(where)) from e
+
+
+def _origin(loaded: LoadedKernel, template: Path, said: str) -> str:
+    """``FILE:LINE`` of the line that the first error quotes, of the template or what it may include.
+
+    Only ``FILE`` where rendering made the line up or several lines read the same.
+    """
+    quoted = re.search(r"^  \d+ \| (.+)$", said, re.MULTILINE)
+    if quoted is None:
+        return _shown(loaded, template)
+    others = (p for folder in loaded.template_folders for p in sorted(folder.glob("*.j2")) if p != template)
+    found = [
+        f"{_shown(loaded, path)}:{number}"
+        for path in (template, *others)
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1
+        )
+        if line.strip() == quoted[1].strip()
+    ]
+    return found[0] if len(found) == 1 else _shown(loaded, template)
+
+
+def _shown(loaded: LoadedKernel, path: Path) -> str:
+    """From the folder of kernels on: a report reads the same wherever it was made."""
+    return str(path.relative_to(loaded.folder.parent.parent))

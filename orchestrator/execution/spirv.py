@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from orchestrator.domain.digest import sha256_hex
-from orchestrator.domain.errors import KernelFolderError, NotInstalled
+from orchestrator.domain.errors import NotInstalled, ShaderRefused
 from orchestrator.domain.settings import Settings
 
 OPTIONS = ("-V", "--target-env", "vulkan1.1", "-S", "comp")
@@ -88,7 +88,7 @@ class SpirvCompiler:
             where: names the template in errors.
 
         Raises:
-            KernelFolderError: the shader does not compile; with glslang's words and the source lines.
+            ShaderRefused: the shader does not compile; with glslang's words and the source lines.
             NotInstalled: no compiler.
         """
         glslang = find_glslang()
@@ -102,12 +102,8 @@ class SpirvCompiler:
         return module
 
 
-def compile_spirv(glsl: str, *, where: str) -> bytes:
-    """The module of a compute shader, through this user's cache; see :meth:`SpirvCompiler.compile`."""
-    return SpirvCompiler(cache_folder(Settings())).compile(glsl, where=where)
-
-
 def cache_folder(settings: Settings) -> Path:
+    """This user's cache, shared by all runs."""
     return settings.workdir / "spirv"
 
 
@@ -161,17 +157,15 @@ def _run(glslang: Glslang, glsl: str, where: str) -> bytes:
                 env=glslang.environment(),
             )
         except subprocess.TimeoutExpired as e:
-            raise KernelFolderError(
+            raise ShaderRefused(
                 f"{where}: glslang took longer than {COMPILE_S} s; simplify the shader"
             ) from e
         if done.returncode != 0:
-            raise KernelFolderError(
-                f"{where}: {_explained(done.stdout + done.stderr, glsl, done.returncode)}"
-            )
+            raise ShaderRefused(f"{where}: {_explained(done.stdout + done.stderr, glsl, done.returncode)}")
         module = output.read_bytes() if output.is_file() else b""
     if not module.startswith(MAGIC):
         wrote = f"{len(module)} bytes that are no SPIR-V" if module else "nothing"
-        raise KernelFolderError(f"{where}: glslang wrote {wrote}")
+        raise ShaderRefused(f"{where}: glslang wrote {wrote}")
     return module
 
 

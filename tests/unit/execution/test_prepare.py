@@ -1,5 +1,6 @@
 """From a planned case to a job that a phone can run without knowing the kernel."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,15 +10,14 @@ import pytest
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.digest import sha256_hex
-from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import NOT_FINITE_BITS, Buffer, Pass, Subgroups, Tolerance
-from orchestrator.execution.prepare import Degenerate, Prepared, Preparer, prepare_all
+from orchestrator.execution.prepare import Degenerate, Prepared, Preparer, Refused, prepare_all
 from orchestrator.execution.shaders import Shaders
 from orchestrator.execution.spirv import MAGIC, SpirvCompiler
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.matrix import Sampling
 from orchestrator.storage.blobs import BlobStore
-from tests.unit.execution.toy_kernel import Doubling, load, point
+from tests.unit.execution.toy_kernel import TEMPLATE, Doubling, load, point
 
 SAMPLING = Sampling(repeats=7, warmup=2, replays=3, deadline_s=11, warmup_ms=400)
 
@@ -50,7 +50,7 @@ def preparer(store: BlobStore, compiler: SpirvCompiler) -> Iterator[Preparer]:
 
 def prepare(
     preparer: Preparer, loaded: LoadedKernel, case: Case, sampling: Sampling = SAMPLING
-) -> Prepared | Degenerate:
+) -> Prepared | Degenerate | Refused:
     return preparer.prepare(loaded, case, preparer.render(loaded, case), sampling)
 
 
@@ -238,8 +238,30 @@ def test_a_shader_that_does_not_compile_names_its_template_and_line(
     broken = load(tmp_path / "broken", kernel, CONSTANT_TEMPLATE.replace("2.0 *", "two *"))
     kernel.changed["passes"] = with_constants
     cases = planned([point(n, api="vulkan") for n in range(8, 60)])
-    with pytest.raises(KernelFolderError, match=r"double\.comp\.j2: glslang, line 7 .*'two'.*\n  7 \| "):
-        prepare_all(store, compiler, {"doubling": broken}, cases, lambda _: None)
+    found = prepare_all(store, compiler, {"doubling": broken}, cases, lambda _: None)
+    said = [p.message if isinstance(p, Refused) else "" for p in found.values()]
+    assert len(said) == 52
+    assert set(said) == {said[0]}
+    expected = (
+        r"doubling/double\.comp\.j2:6: glslang, line 7 of the rendered shader: 'two' .*\n  7 \| void main"
+    )
+    assert re.match("broken/" + expected, said[0])
+
+
+def test_an_error_in_an_include_is_found_there_and_a_made_up_line_nowhere(
+    tmp_path: Path, preparer: Preparer, kernel: Doubling
+) -> None:
+    shared = tmp_path / "k" / "_shared"
+    shared.mkdir(parents=True)
+    (shared / "twice.glsl.j2").write_text("// by two\nfloat twice(float x) { return two * x; }\n")
+    included = TEMPLATE.replace("void main", "{% include 'twice.glsl.j2' %}\nvoid main")
+    found = prepare(preparer, load(tmp_path / "k", kernel, included), point(api="vulkan"))
+    assert isinstance(found, Refused)
+    assert found.message.startswith("k/_shared/twice.glsl.j2:2: glslang, line 6 of the rendered shader: ")
+    rendered = load(tmp_path / "k", kernel, TEMPLATE.replace("{{ n }}u", "{{ n }}x"))
+    found = prepare(preparer, rendered, point(api="vulkan"))
+    assert isinstance(found, Refused)
+    assert found.message.startswith("k/doubling/double.comp.j2: glslang, line 5 of the rendered shader: ")
 
 
 def test_many_cases_are_prepared_each_once_and_each_module_compiled_once(

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.errors import KernelFolderError, NotInstalled
+from orchestrator.domain.settings import Settings
 from orchestrator.execution import spirv
-from orchestrator.execution.spirv import MAGIC, Glslang, SpirvCompiler, compile_spirv, find_glslang
+from orchestrator.execution.spirv import MAGIC, Glslang, SpirvCompiler, cache_folder, find_glslang
 
 SCALE = """\
 #version 310 es
@@ -165,9 +166,9 @@ def test_a_cache_that_cannot_be_written_costs_no_run(tmp_path: Path) -> None:
     assert module.startswith(MAGIC)
 
 
-def test_without_a_run_the_user_s_own_cache_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_user_s_own_cache_is_in_the_work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEFARM_WORKDIR", str(tmp_path / "work"))
-    compile_spirv(scale(), where="k/a.comp.j2")
+    SpirvCompiler(cache_folder(Settings())).compile(scale(), where="k/a.comp.j2")
     assert len(files(tmp_path / "work" / "spirv")) == 1
 
 
