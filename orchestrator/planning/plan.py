@@ -1,7 +1,7 @@
 """What runs where, what was dropped and why, and how long it should take. Touches no device and no shader."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from orchestrator.domain.case import Case
@@ -23,7 +23,8 @@ from orchestrator.planning.suggest import shown
 from orchestrator.planning.vocabulary import Vocabulary
 
 BATCH_S = 60.0
-"""Work between two canaries, about: a batch holds no more (execution.dispatch)."""
+BATCH_CASES = 12
+"""Between two canaries, about: a batch holds no more (``DispatchLimits`` of execution.dispatch)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ class DevicePlan:
         return sum(c.role == "probe" for c in self.cases)
 
     def _batches(self, api: str) -> int:
-        seconds = sum(c.estimate.seconds for c in self.cases if c.case.axes.get("api") == api)
-        return 1 + int(seconds // BATCH_S)
+        times = [c.estimate.seconds for c in self.cases if c.case.axes.get("api") == api]
+        return max(1 + int(sum(times) // BATCH_S), -(-len(times) // BATCH_CASES))
 
     @property
     def guessed(self) -> int:
@@ -217,20 +218,26 @@ class _Planner:
                 case_id,
                 case,
                 api,
-                self._estimate(case_id, device),
+                self._canary_estimate(case_id, device),
                 factor(self._kernels[case.kernel], profile),
                 expected(device, profile, self._history),
             )
 
-    def _estimate(self, case_id: str, device: DeviceRecord) -> Estimate:
+    def _canary_estimate(self, case_id: str, device: DeviceRecord) -> Estimate:
+        """Mean of the two around a batch: the second one finds its shader compiled."""
+        first, again = (self._estimate(case_id, device, compiled=c) for c in (False, True))
+        return replace(first, seconds=(first.seconds + again.seconds) / 2)
+
+    def _estimate(self, case_id: str, device: DeviceRecord, *, compiled: bool = False) -> Estimate:
         case, need = self._points.cases[case_id], self._needs[case_id]
         kernel = self._kernels[case.kernel]
         cost = ask(case, "cost", lambda: kernel.cost(case))
         passes = need.passes if isinstance(need, Needs) else 1
+        shaders = 0 if compiled else passes
         sampling = self._points.sampling_of(case_id)
         api = str(case.axes.get("api", ""))
         probe = kernel.role != "op"
-        return self._estimator.estimate(device, api, case_id, cost, passes, sampling, probe=probe)
+        return self._estimator.estimate(device, api, case_id, cost, shaders, sampling, probe=probe)
 
     def _drop(self, device: DeviceRecord, case_id: str, drop: Drop) -> None:
         self.pruned.append(Pruned(device.device_id, case_id, drop.verdict, list(drop.reasons)))

@@ -14,8 +14,9 @@ from orchestrator.domain.kernel import Cost
 from orchestrator.domain.results import CaseInfo, RunInfo, RunResults
 from orchestrator.domain.trial import Canary, Trial
 from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.dispatch import DispatchLimits
 from orchestrator.planning.matrix import Matrix, Sampling
-from orchestrator.planning.plan import DevicePlan, Plan, build_plan
+from orchestrator.planning.plan import BATCH_CASES, BATCH_S, DevicePlan, Plan, PlannedCase, build_plan
 from tests.unit.planning.probe_toys import bird, kernels, load
 from tests.unit.planning.toy import PHONE_LIMITS, device, profile
 
@@ -242,6 +243,25 @@ def test_software_drivers_have_more_leeway(matrix: Matrix) -> None:
     plan = build_plan(matrix, "s", kernels(), [PHONE, gpu])
     assert [c.factor for c in planned(plan, "phone").canaries] == [20.0, 20.0]
     assert [c.factor for c in planned(plan, "gpu").canaries] == [4.0]
+
+
+def test_canaries_run_around_every_batch_whether_cases_or_seconds_fill_it(matrix: Matrix) -> None:
+    full = planned(build_plan(matrix, "s", kernels(), [OLD]), "old")
+    (canary,) = full.canaries
+    quick = replace(full.cases[0], estimate=replace(full.cases[0].estimate, seconds=0.5))
+    slow = replace(quick, estimate=replace(quick.estimate, seconds=BATCH_S * 2.5))
+
+    def canaries(*cases: PlannedCase) -> float:
+        whole = DevicePlan(OLD, [*cases], [canary])
+        return (whole.seconds - replace(whole, canaries=[]).seconds) / canary.estimate.seconds
+
+    assert canaries(*[quick] * BATCH_CASES) == pytest.approx(2)
+    assert canaries(*[quick] * (2 * BATCH_CASES + 1)) == pytest.approx(2 * 3)
+    assert canaries(slow) == pytest.approx(2 * 3)
+
+
+def test_the_plan_fills_batches_as_the_dispatcher_does() -> None:
+    assert (DispatchLimits().batch_cases, DispatchLimits().batch_s) == (BATCH_CASES, BATCH_S)
 
 
 def test_a_canary_that_cannot_run_is_named_and_guards_nothing(matrix: Matrix) -> None:
