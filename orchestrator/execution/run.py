@@ -105,7 +105,7 @@ def start_run(
             tilefarm=__version__,
             host=platform.node(),
             command=request.command,
-            commit=git_commit(Path(request.asked.matrix or ".").resolve().parent),
+            commit=git_commit(Path(request.asked.matrix or "matrix.yaml").resolve().parent),
             matrix=request.asked.matrix,
             kernels=list(request.asked.kernels),
             selection=request.asked.selection,

@@ -234,3 +234,15 @@ def test_the_commit_says_whether_the_tree_was_clean(tmp_path: Path, monkeypatch:
     assert git_commit(tmp_path) == f"{clean}+dirty"
     monkeypatch.setenv("PATH", str(tmp_path))
     assert git_commit(tmp_path) == "", "git is not installed"
+
+
+def test_the_commit_is_that_of_the_working_folder_s_matrix(
+    tmp_path: Path, kernels: dict[str, LoadedKernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --matrix it is ``matrix.yaml`` of the working folder, not of the folder above it."""
+    farm = tmp_path / "farm"
+    farm.mkdir()
+    git(farm, "init", "-q")
+    git(farm, "commit", "-q", "--allow-empty", "-m", "matrix")
+    monkeypatch.chdir(farm)
+    assert start(tmp_path / "out", kernels).manifest().planned.run.commit == git_commit(farm) != ""
