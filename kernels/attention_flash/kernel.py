@@ -11,7 +11,7 @@ so that a word read from shared memory serves them all; partial logits are summe
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Axis, Cost, Pass
-from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionShape, element_bytes
+from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionShape, tile_of
 from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context, shape_constants
 
 KEYS_AT_A_TIME = {1: 1, 4: 4}
@@ -94,28 +94,8 @@ class AttentionFlash(AttentionKernel):
         )
 
     def cost(self, case: Case) -> Cost:
-        """Model: no cache between workgroups. q is read and o written once; every block of BR rows reads K
-        and V of its head again, up to the last tile that it sees (causal). So traffic is O(seq·kv_seq/BR),
-        not O(seq). Query heads that share a key/value head are taken to share nothing.
-        """
-        shape = AttentionShape.of(case)
-        br, bc = tile_of(case)
-        keys_read = 0
-        for first in range(0, shape.seq, br):
-            seen = shape.visible(min(first + br, shape.seq) - 1)
-            keys_read += min(shape.kv_seq, ceil_div(seen, bc) * bc)
-        elements = 2 * shape.q_count + 2 * keys_read * shape.head_dim * shape.heads
-        return Cost(
-            flops=self.flops(case),
-            bytes_min=self.compulsory_bytes(case),
-            bytes_moved=elements * element_bytes(case),
-        )
-
-
-def tile_of(case: Case) -> tuple[int, int]:
-    """(BR, BC)."""
-    br, bc = str(case.axes["tile"]).split("x")
-    return int(br), int(bc)
+        """q is read once, K and V again for every block of BR rows: O(seq·kv_seq/BR) traffic, not O(seq)."""
+        return self.tiled_cost(case, q_elements=AttentionShape.of(case).q_count)
 
 
 kernel = AttentionFlash()

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Axis, Cost, Pass, Subgroups
-from orchestrator.ops.attention import AttentionKernel, AttentionShape, element_bytes
+from orchestrator.ops.attention import AttentionKernel, AttentionShape, tile_of
 from orchestrator.ops.attention_glsl import ceil_div, shader_context, shape_constants
 
 KEYS = 8
@@ -46,7 +46,7 @@ class Geometry:
 
     @classmethod
     def of(cls, case: Case) -> "Geometry":
-        br, bc = (int(size) for size in str(case.axes["tile"]).split("x"))
+        br, bc = tile_of(case)
         units = ceil_div(AttentionShape.of(case).head_dim, 4)
         return cls(br, bc, int(case.axes["rows"]), int(case.axes["chunk"]), units)
 
@@ -176,23 +176,12 @@ class AttentionFlashBlocked(AttentionKernel):
         )
 
     def cost(self, case: Case) -> Cost:
-        """Model: no cache between workgroups, nor between the tiles of one. o is written once. Every block of
-        BR rows reads K and V of its head again, up to the last tile that it sees (causal), and its own rows
-        of q again for each of those tiles. Query heads that share a key/value head share nothing.
+        """Nor is there a cache between the tiles of one workgroup: every block of rows reads its own rows of
+        q again for each tile of keys that it sees.
         """
-        shape, g = AttentionShape.of(case), Geometry.of(case)
-        keys_read = rows_read = 0
-        for first in range(0, shape.seq, g.br):
-            last = min(first + g.br, shape.seq)
-            tiles = ceil_div(shape.visible(last - 1), g.bc)
-            keys_read += min(shape.kv_seq, tiles * g.bc)
-            rows_read += tiles * (last - first)
-        elements = shape.q_count + (rows_read + 2 * keys_read) * shape.head_dim * shape.heads
-        return Cost(
-            flops=self.flops(case),
-            bytes_min=self.compulsory_bytes(case),
-            bytes_moved=elements * element_bytes(case),
-        )
+        shape = AttentionShape.of(case)
+        rows_read = sum(rows * tiles for rows, tiles in shape.row_blocks(*tile_of(case)))
+        return self.tiled_cost(case, q_elements=rows_read * shape.head_dim * shape.heads)
 
 
 def _chunks_at_once(g: Geometry) -> int:

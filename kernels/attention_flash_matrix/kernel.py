@@ -12,7 +12,7 @@ Rows of head_dim elements are padded with zeros to whole matrices.
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Axis, Cost, Pass, Subgroups
-from orchestrator.ops.attention import AttentionKernel, AttentionShape, element_bytes
+from orchestrator.ops.attention import AttentionKernel, AttentionShape, tile_of
 from orchestrator.ops.attention_glsl import ceil_div, shape_constants
 
 SIDE = 16
@@ -89,27 +89,8 @@ class AttentionFlashMatrix(AttentionKernel):
         )
 
     def cost(self, case: Case) -> Cost:
-        """Traffic as of attention_flash: q once, o once, K and V for every block of BR rows up to the last
-        tile that the block sees. Padding is neither read nor counted, in bytes or in flops.
-        """
-        shape = AttentionShape.of(case)
-        br, bc = tile_of(case)
-        keys_read = 0
-        for first in range(0, shape.seq, br):
-            seen = shape.visible(min(first + br, shape.seq) - 1)
-            keys_read += min(shape.kv_seq, ceil_div(seen, bc) * bc)
-        elements = 2 * shape.q_count + 2 * keys_read * shape.head_dim * shape.heads
-        return Cost(
-            flops=self.flops(case),
-            bytes_min=self.compulsory_bytes(case),
-            bytes_moved=elements * element_bytes(case),
-        )
-
-
-def tile_of(case: Case) -> tuple[int, int]:
-    """(BR, BC)."""
-    br, bc = str(case.axes["tile"]).split("x")
-    return int(br), int(bc)
+        """Traffic as of attention_flash. Padding is neither read nor counted, in bytes or in flops."""
+        return self.tiled_cost(case, q_elements=AttentionShape.of(case).q_count)
 
 
 kernel = AttentionFlashMatrix()

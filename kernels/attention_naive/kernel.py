@@ -8,14 +8,9 @@ which divides by the scratch buffer ``sums``: normalised weights of many keys wo
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Axis, Buffer, Cost, Pass
-from orchestrator.ops.attention import (
-    COMMON_AXES,
-    AttentionKernel,
-    AttentionShape,
-    computes_in_half,
-    element_bytes,
-)
+from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionShape
 from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context, shape_constants
+from orchestrator.ops.halves import computes_in_half, element_bytes
 
 SOFTMAX_LANES = 64
 SCORE_BYTES = 4

@@ -17,6 +17,7 @@ import numpy as np
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Array, Axis, Buffer, Cost, Kernel, Pass, Reference, Tolerance
 from orchestrator.ops import scale
+from orchestrator.ops.halves import computes_in_half, element_bytes, is_half, is_native, storage_dtype
 
 MOST_GROUPS = 32_768
 """In one dimension of the grid; 65,535 are all that a device must offer."""
@@ -54,8 +55,7 @@ class Scale(Kernel):
         return frozenset(needed)
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
-        dtype = "f16" if is_half(case) else "f32"
-        return (Buffer("o", "inout", dtype, int(case.workload["n"])),)
+        return (Buffer("o", "inout", storage_dtype(case), int(case.workload["n"])),)
 
     def passes(self, case: Case) -> tuple[Pass, ...]:
         words, last_is_half = words_of(case)
@@ -107,7 +107,7 @@ class Scale(Kernel):
     def cost(self, case: Case) -> Cost:
         """Every element is read once and written once, in any variant."""
         n = int(case.workload["n"])
-        moved = 2 * n * (2 if is_half(case) else 4)
+        moved = 2 * n * element_bytes(case)
         return Cost(flops=n, bytes_min=moved, bytes_moved=moved)
 
 
@@ -117,21 +117,6 @@ def words_of(case: Case) -> tuple[int, bool]:
     if not is_half(case) or is_native(case):
         return n, False
     return -(-n // 2), n % 2 == 1
-
-
-def is_half(case: Case) -> bool:
-    """Elements are fp16 in memory."""
-    return case.axes["precision"] != "fp32"
-
-
-def is_native(case: Case) -> bool:
-    """They are so by 16-bit types, not packed in pairs."""
-    return case.axes["halves"] == "native"
-
-
-def computes_in_half(case: Case) -> bool:
-    """The product is 16-bit arithmetic."""
-    return case.axes["precision"] == "fp16"
 
 
 kernel = Scale()

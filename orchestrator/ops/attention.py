@@ -16,12 +16,20 @@ import numpy as np
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.digest import stable_id
-from orchestrator.domain.kernel import Array, Axis, Buffer, DType, Kernel, Reference, Tolerance
+from orchestrator.domain.kernel import Array, Axis, Buffer, Cost, Kernel, Reference, Tolerance
 from orchestrator.ops import attention_inputs
 from orchestrator.ops.attention_budget import BUDGET_VERSION, Arithmetic, attention_tolerance
 from orchestrator.ops.attention_shape import PARAMS, AttentionShape
+from orchestrator.ops.halves import (
+    computes_in_half,
+    element_bytes,
+    is_half,
+    is_native,
+    storage_dtype,
+    tile_features,
+)
 
-__all__ = ["COMMON_AXES", "AttentionKernel", "AttentionShape", "attention_reference"]
+__all__ = ["COMMON_AXES", "AttentionKernel", "AttentionShape", "attention_reference", "tile_of"]
 
 COMMON_AXES: tuple[Axis, ...] = (
     Axis("api", ("gles", "vulkan"), default="gles"),
@@ -58,15 +66,7 @@ class AttentionKernel(Kernel):
         )
 
     def features(self, case: Case) -> frozenset[str]:
-        """Native halves also lie in shared memory, where 16-bit types need 16-bit arithmetic."""
-        needed: set[str] = set()
-        if is_native(case):
-            needed |= {"storage16", "float16"}
-        elif is_half(case):
-            needed.add("pack_half")
-        if computes_in_half(case):
-            needed.add("float16")
-        return frozenset(needed)
+        return tile_features(case)
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
         shape, dtype = AttentionShape.of(case), storage_dtype(case)
@@ -116,25 +116,30 @@ class AttentionKernel(Kernel):
         shape = AttentionShape.of(case)
         return (2 * shape.q_count + 2 * shape.kv_count) * element_bytes(case)
 
+    def tiled_cost(self, case: Case, q_elements: int) -> Cost:
+        """Of one dispatch without a cache between workgroups: ``q_elements`` of q read, o written once, and
+        for every block of BR rows K and V of its head again, up to the last tile that the block sees. Query
+        heads that share a key/value head are taken to share nothing.
+        """
+        shape, (br, bc) = AttentionShape.of(case), tile_of(case)
+        keys_read = sum(min(shape.kv_seq, tiles * bc) for _, tiles in shape.row_blocks(br, bc))
+        elements = q_elements + shape.q_count + 2 * keys_read * shape.head_dim * shape.heads
+        return Cost(
+            flops=self.flops(case),
+            bytes_min=self.compulsory_bytes(case),
+            bytes_moved=elements * element_bytes(case),
+        )
+
     def flops(self, case: Case) -> int:
         """Multiply-adds of visible pairs count 2: q·k and p·v, 4·pairs·head_dim·heads. exp is not counted."""
         shape = AttentionShape.of(case)
         return 4 * shape.pairs * shape.head_dim * shape.heads
 
 
-def is_half(case: Case) -> bool:
-    """q, k, v and o are fp16 in memory."""
-    return case.axes["precision"] != "fp32"
-
-
-def is_native(case: Case) -> bool:
-    """They are so by 16-bit types, not packed in pairs."""
-    return case.axes.get("halves") == "native"
-
-
-def computes_in_half(case: Case) -> bool:
-    """Products are 16-bit arithmetic."""
-    return case.axes["precision"] in ("fp16", "fp16_all")
+def tile_of(case: Case) -> tuple[int, int]:
+    """(BR, BC) of a tile ``BRxBC``: query rows a workgroup, keys at a time."""
+    br, bc = str(case.axes["tile"]).split("x")
+    return int(br), int(bc)
 
 
 def sums_in_half(case: Case) -> bool:
@@ -166,14 +171,6 @@ def _range_of(case: Case) -> attention_inputs.Range:
         half_products=computes_in_half(case),
         half_sums=sums_in_half(case),
     )
-
-
-def storage_dtype(case: Case) -> DType:
-    return "f16" if is_half(case) else "f32"
-
-
-def element_bytes(case: Case) -> int:
-    return 2 if is_half(case) else 4
 
 
 def attention_reference(q: Array, k: Array, v: Array, shape: AttentionShape) -> Reference:

@@ -19,8 +19,9 @@ other without padding, so such rows are read and written element by element (``a
 from dataclasses import dataclass
 
 from orchestrator.domain.case import Case
-from orchestrator.ops.attention import computes_in_half, is_half, is_native, sums_in_half
+from orchestrator.ops.attention import sums_in_half
 from orchestrator.ops.attention_shape import AttentionShape
+from orchestrator.ops.halves import computes_in_half, is_half, is_native
 
 _PACKED = {2: "uint", 4: "uvec2"}
 _FLOATS = {1: "float", 2: "vec2", 4: "vec4"}

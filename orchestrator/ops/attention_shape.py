@@ -5,6 +5,7 @@ Layout of all four tensors, C order: q and o are [heads, seq, head_dim]; k and v
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +66,13 @@ class AttentionShape:
         if not self.causal:
             return self.kv_seq
         return min(self.kv_seq, max(0, row + self.diagonal + 1))
+
+    def row_blocks(self, br: int, bc: int) -> Iterator[tuple[int, int]]:
+        """Of each block of BR query rows of a head: how many rows it has, and how many tiles of BC keys it
+        goes through, up to the last one that any of its rows sees."""
+        for first in range(0, self.seq, br):
+            last = min(first + br, self.seq)
+            yield last - first, -(-self.visible(last - 1) // bc)
 
     @property
     def pairs(self) -> int:

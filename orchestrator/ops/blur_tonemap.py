@@ -21,7 +21,7 @@ import numpy as np
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.digest import stable_id
-from orchestrator.domain.kernel import Array, Axis, Buffer, Cost, DType, Kernel, Reference, Tolerance
+from orchestrator.domain.kernel import Array, Axis, Buffer, Cost, Kernel, Reference, Tolerance
 from orchestrator.ops import blur_tonemap_inputs
 from orchestrator.ops.blur_tonemap_budget import (
     BUDGET_VERSION,
@@ -31,6 +31,14 @@ from orchestrator.ops.blur_tonemap_budget import (
     blur_tonemap_tolerance,
 )
 from orchestrator.ops.blur_tonemap_shape import GAMMA, PARAMS, ImageShape, blur_tonemap_reference
+from orchestrator.ops.halves import (
+    computes_in_half,
+    element_bytes,
+    is_half,
+    is_native,
+    storage_dtype,
+    tile_features,
+)
 
 COMMON_AXES: tuple[Axis, ...] = (
     Axis("api", ("gles", "vulkan"), default="gles"),
@@ -72,16 +80,7 @@ class BlurTonemapKernel(Kernel):
         return _impossible(case) or blur_tonemap_inputs.refusal(case.inputs, half_storage=is_half(case))
 
     def features(self, case: Case) -> frozenset[str]:
-        """Native halves in shared memory need 16-bit arithmetic; in buffers alone they would not, but a
-        conversion to them is written with the same types."""
-        needed: set[str] = set()
-        if is_native(case):
-            needed |= {"storage16", "float16"}
-        elif is_half(case):
-            needed.add("pack_half")
-        if computes_in_half(case):
-            needed.add("float16")
-        return frozenset(needed)
+        return tile_features(case)
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
         count, dtype = ImageShape.of(case).count, storage_dtype(case)
@@ -157,7 +156,7 @@ def halo_bytes(case: Case) -> int:
         return 0
     (width, height), reach = tile_of(case), 2 * ImageShape.of(case).radius
     texels = (width + reach) * (height * int(case.axes["rows"]) + reach)
-    return texels * 4 * (2 if is_half(case) else 4)
+    return texels * 4 * element_bytes(case)
 
 
 def constants_of(case: Case) -> dict[str, int]:
@@ -181,25 +180,6 @@ def shader_context(case: Case) -> dict[str, object]:
         "gamma": f"{GAMMA:.9g}",
         "largest": f"{LARGEST_DIVIDEND:.1f}",
     }
-
-
-def is_half(case: Case) -> bool:
-    """Images are fp16 in memory."""
-    return case.axes["precision"] != "fp32"
-
-
-def is_native(case: Case) -> bool:
-    """They are so by 16-bit types, not packed in pairs."""
-    return case.axes["halves"] == "native"
-
-
-def computes_in_half(case: Case) -> bool:
-    """The tone curve is 16-bit arithmetic."""
-    return case.axes["precision"] == "fp16"
-
-
-def storage_dtype(case: Case) -> DType:
-    return "f16" if is_half(case) else "f32"
 
 
 def _impossible(case: Case) -> str | None:
