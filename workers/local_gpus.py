@@ -23,7 +23,7 @@ class LocalGpu:
 
     @property
     def software(self) -> bool:
-        return all(on_processor(p) for p in self.profiles)
+        return all(p.software for p in self.profiles)
 
     @property
     def title(self) -> str:
@@ -35,11 +35,6 @@ class LocalGpu:
         return f"{renderer} (number {number})" if number else renderer
 
 
-def on_processor(profile: Profile) -> bool:
-    """Does this driver execute on the host's processor?"""
-    return profile.software
-
-
 def group(profiles: Sequence[Profile]) -> list[LocalGpu]:
     """Hardware GPUs in the order of the Vulkan loader, then software drivers.
 
@@ -47,8 +42,8 @@ def group(profiles: Sequence[Profile]) -> list[LocalGpu]:
     name. A driver that the loader lists twice counts once.
     """
     distinct = list({(p.api, p.adapter or i): p for i, p in enumerate(profiles)}.values())
-    hardware = [[p] for p in distinct if p.api != "gles" and not on_processor(p)]
-    for gles in (p for p in distinct if p.api == "gles" and not on_processor(p)):
+    hardware = [[p] for p in distinct if p.api != "gles" and not p.software]
+    for gles in (p for p in distinct if p.api == "gles" and not p.software):
         home = next((g for g in hardware if len(g) == 1 and _same_gpu(gles, g[0])), None)
         if home is None:
             hardware.append([gles])
@@ -57,11 +52,11 @@ def group(profiles: Sequence[Profile]) -> list[LocalGpu]:
     served = {p.api for gpu in hardware for p in gpu}
     seen = Counter[str]()
     found: list[LocalGpu] = []
-    for gpu in [*hardware, *([p] for p in distinct if on_processor(p))]:
+    for gpu in [*hardware, *([p] for p in distinct if p.software)]:
         soc = local_soc(gpu[-1])
         seen[soc.name] += 1
         name = soc.name if seen[soc.name] == 1 else f"{soc.name}-{seen[soc.name]}"
-        by_default = not on_processor(gpu[0]) or gpu[0].api not in served
+        by_default = not gpu[0].software or gpu[0].api not in served
         found.append(LocalGpu(name, soc, gpu, by_default))
     return found
 
@@ -69,7 +64,7 @@ def group(profiles: Sequence[Profile]) -> list[LocalGpu]:
 def of_phone(profiles: Sequence[Profile]) -> list[Profile]:
     """A phone is one device: its GLES profile and that of one Vulkan adapter, a GPU before a processor."""
     gles = [p for p in profiles if p.api == "gles"][:1]
-    vulkan = sorted((p for p in profiles if p.api == "vulkan"), key=on_processor)[:1]
+    vulkan = sorted((p for p in profiles if p.api == "vulkan"), key=lambda p: p.software)[:1]
     return [*gles, *vulkan]
 
 

@@ -10,7 +10,7 @@ from workers.bench import CALL_TIMEOUT_S, Bench, install_runner, probe, runner_b
 from workers.discovery import Reachable, host_name
 from workers.health import read_health
 from workers.identity import is_virtual, local_id, local_soc, os_build, phone_id, phone_soc
-from workers.local_gpus import LocalGpu, of_phone, on_processor
+from workers.local_gpus import LocalGpu, of_phone
 from workers.transports.adb import AdbDevice, server_address
 from workers.transports.local import LocalDevice
 
@@ -73,7 +73,7 @@ def _open_phone(device: AdbDevice, settings: Settings) -> Bench:
 
 def _borrowed(profiles: Sequence[Profile], host: str) -> str:
     """What a virtual phone runs on: this host's first GPU, as EGL chooses it, if it has one."""
-    hardware = [p for p in profiles if not on_processor(p)]
+    hardware = [p for p in profiles if not p.software]
     return _gpu_resource(host, local_soc(hardware[-1]).name) if hardware else f"cpu@{host}"
 
 

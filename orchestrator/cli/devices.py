@@ -73,7 +73,7 @@ def _print(found: Fleet) -> None:
         for profile in d.profiles:
             table.add_row(
                 *(visible(text) for text in (d.device_id, d.name, d.soc.name, d.soc.source, profile.api)),
-                visible(f"{profile.renderer}; {profile.version}"),
+                visible(profile.driver_text),
                 str(profile.limits.get("shared_bytes", "?")),
                 str(profile.limits.get("invocations", "?")),
                 _remarks(d),

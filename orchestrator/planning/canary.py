@@ -65,7 +65,7 @@ def expected(device: DeviceRecord, profile: Profile, history: RunResults | None)
         if (canary := trial.canary) is not None
         and canary.clock
         and trial.device_id == device.device_id
-        and trial.driver == driver_text(profile)
+        and trial.driver == profile.driver_text
         and _api(history, trial.case_id) == profile.api
     ]
     if not seen:
@@ -79,11 +79,6 @@ def _median_ns(canaries: Iterable[Canary]) -> int:
     """0 without any."""
     latencies = [ns for c in canaries for ns in (c.before_ns, c.after_ns) if ns > 0]
     return round(median(latencies)) if latencies else 0
-
-
-def driver_text(profile: Profile) -> str:
-    """As trials name the driver that executed them (``Trial.driver``)."""
-    return f"{profile.renderer}; {profile.version}"
 
 
 def _api(history: RunResults, case_id: str) -> str:
