@@ -1,17 +1,15 @@
 """Kernels broken on purpose: each a few text replacements in a template, and the rows that it must break.
 
-``edits`` are (file, old, new); the old text must occur exactly once, so that a mutant whose template has
-changed under it fails loudly. ``breaks(head, row)`` says which output rows cannot survive on this workload.
+``breaks(head, row)`` says which output rows cannot survive on this workload.
 """
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.domain.case import AxisValue
-from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
-from tests.kernels.harness import KERNELS
+from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.broken import Edit, load_broken
 
 FLASH = "attention_flash/flash.comp.j2"
 ROWS = "attention_flash/rows.comp.j2"
@@ -20,7 +18,6 @@ SOFTMAX = "attention_naive/softmax.comp.j2"
 WEIGHTED = "attention_naive/weighted.comp.j2"
 SHARED = "_shared/attention.glsl.j2"
 
-Edit = tuple[str, str, str]
 Rows = Callable[[int, int], bool]
 
 
@@ -50,15 +47,7 @@ class Mutant:
         return own[0].split("/")[0] if own else "attention_flash"
 
     def load(self, folder: Path) -> LoadedKernel:
-        """The broken kernel, in a copy of the kernels' folder."""
-        home = folder / self.name
-        shutil.copytree(KERNELS, home, ignore=shutil.ignore_patterns("__pycache__"))
-        for file, old, new in self.edits:
-            text = (home / file).read_text(encoding="utf-8")
-            if text.count(old) != 1:
-                raise ValueError(f"{self.name}: {file} holds {text.count(old)} times: {old!r}")
-            (home / file).write_text(text.replace(old, new), encoding="utf-8")
-        return load_kernel(home / self.kernel)
+        return load_broken(folder / self.name, self.kernel, self.edits)
 
 
 # Without memoryBarrierShared, too: lavapipe makes a whole barrier of it.

@@ -1,10 +1,9 @@
 """blur_tonemap and scale broken on purpose: replacements in a template, and the elements that must break.
 
 ``breaks`` gets the coordinates of every element, as arrays: row, column and channel of an image, or the index
-of a number of ``scale`` (then it is all three). The old text of an edit occurs exactly once.
+of a number of ``scale`` (then it is all three).
 """
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.domain.case import AxisValue
-from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
-from tests.kernels.harness import KERNELS
+from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.broken import Edit, load_broken
 
 SHARED = "_shared/image.glsl.j2"
 FUSED = "blur_tonemap_fused/fused.comp.j2"
 TONE = "blur_tonemap_two_pass/tone.comp.j2"
 SCALE = "scale/scale.comp.j2"
 
-Edit = tuple[str, str, str]
 Place = NDArray[np.int_]
 Elements = Callable[[Place, Place, Place], NDArray[Any]]
 
@@ -66,16 +64,7 @@ class ImageMutant:
     """Some elements keep the prefilled pattern."""
 
     def load(self, folder: Path) -> LoadedKernel:
-        """The broken kernel, in a copy of the kernels' folder."""
-        home = folder / self.name
-        for part in ("_shared", self.kernel):
-            shutil.copytree(KERNELS / part, home / part, ignore=shutil.ignore_patterns("__pycache__"))
-        for file, old, new in self.edits:
-            text = (home / file).read_text(encoding="utf-8")
-            if text.count(old) != 1:
-                raise ValueError(f"{self.name}: {file} holds {text.count(old)} times: {old!r}")
-            (home / file).write_text(text.replace(old, new), encoding="utf-8")
-        return load_kernel(home / self.kernel)
+        return load_broken(folder / self.name, self.kernel, self.edits)
 
 
 CLAMPED_X = "clamp(x, 0, WIDTH - 1)"

@@ -1,16 +1,15 @@
 """Every mutant of blur_tonemap and scale is a mismatch at an element it breaks; the true kernels pass."""
 
-from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from orchestrator.domain.case import Case
-from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
-from tests.kernels.drivers import DRIVERS, driver
-from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
+from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes
+from tests.kernels.drivers import DRIVERS
+from tests.kernels.harness import Bench, Outcome, make_case
 from tests.kernels.mutants_image import BLUR_MUTANTS, NATIVE_MUTANTS, SCALE_MUTANTS, ImageMutant, Place
 
 MUTANTS = (*BLUR_MUTANTS, *SCALE_MUTANTS)
@@ -24,8 +23,6 @@ CASES = [pytest.param(name, m, id=f"{name}-{m.name}") for name in DRIVERS for m 
 MOST = 0.97
 """Of the elements that break: a few of random ones are right by chance."""
 
-Outcomes = Callable[[str], Mapping[str, Outcome]]
-
 
 def _case(mutant: ImageMutant, loaded: LoadedKernel, api: str) -> Case:
     return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes={"api": api, **mutant.axes})
@@ -33,21 +30,7 @@ def _case(mutant: ImageMutant, loaded: LoadedKernel, api: str) -> Case:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    """By driver, then by mutant: all mutants of a driver are one job, run when the first is asked for."""
-    folder = tmp_path_factory.mktemp("mutants")
-
-    @cache
-    def load(mutant_name: str) -> LoadedKernel:
-        (mutant,) = [m for m in (*MUTANTS, *NATIVE_MUTANTS) if m.name == mutant_name]
-        return mutant.load(folder)
-
-    @cache
-    def run(name: str) -> Mapping[str, Outcome]:
-        cases = [(load(m.name), _case(m, load(m.name), driver(name).api)) for m in OF[name]]
-        bench = Bench(folder / f"bench-{name}", name, repeats=0)
-        return {m.name: o for m, o in zip(OF[name], bench.run(cases), strict=True)}
-
-    return run
+    return mutant_outcomes(tmp_path_factory.mktemp("mutants"), OF, _case)
 
 
 def _places(outcome: Outcome) -> tuple[Place, Place, Place]:
@@ -89,14 +72,7 @@ def test_mutant_breaks_the_elements_it_should_and_no_others(
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_true_kernels_pass_the_cases_of_the_mutants(name: str, tmp_path: Path) -> None:
-    true = {k: load_kernel(KERNELS / k) for k in {m.kernel for m in OF[name]}}
-    cases = [(true[m.kernel], _case(m, true[m.kernel], driver(name).api)) for m in OF[name]]
-    wrong = [
-        f"{mutant.name}: {outcome.verdict} {outcome.reason}"
-        for mutant, outcome in zip(OF[name], Bench(tmp_path, name).run(cases), strict=True)
-        if outcome.verdict != "pass"
-    ]
-    assert not wrong, "\n".join(wrong)
+    assert_true_kernels_pass(Bench(tmp_path, name), OF[name], _case)
 
 
 def test_there_are_enough_mutants_of_each_kernel() -> None:

@@ -1,7 +1,5 @@
 """Every mutant is a mismatch at an element that it breaks; the true kernels pass the same cases."""
 
-from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +7,9 @@ import pytest
 
 from orchestrator.domain.case import Case
 from orchestrator.planning.kernel_folder import LoadedKernel
-from tests.kernels.drivers import DRIVERS, VULKAN_DRIVERS, driver
-from tests.kernels.harness import Bench, Outcome, make_case
+from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes
+from tests.kernels.drivers import DRIVERS, VULKAN_DRIVERS
+from tests.kernels.harness import Bench, make_case
 from tests.kernels.mutants import FP16_MUTANTS, MUTANTS, Mutant
 
 ON_VULKAN = [m for n, m in enumerate(MUTANTS) if m.race or n % 3 == 0]
@@ -32,26 +31,9 @@ def _case(mutant: Mutant, loaded: LoadedKernel, api: str) -> Case:
     return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes=axes)
 
 
-Outcomes = Callable[[str], Mapping[str, Outcome]]
-
-
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    """By driver, then by mutant: all mutants of a driver are one job, run when the first is asked for."""
-    folder = tmp_path_factory.mktemp("mutants")
-
-    @cache
-    def load(mutant_name: str) -> LoadedKernel:
-        (mutant,) = [m for m in (*MUTANTS, *FP16_MUTANTS) if m.name == mutant_name]
-        return mutant.load(folder)
-
-    @cache
-    def run(name: str) -> Mapping[str, Outcome]:
-        cases = [(load(m.name), _case(m, load(m.name), driver(name).api)) for m in OF[name]]
-        bench = Bench(folder / f"bench-{name}", name, repeats=0)
-        return {m.name: o for m, o in zip(OF[name], bench.run(cases), strict=True)}
-
-    return run
+    return mutant_outcomes(tmp_path_factory.mktemp("mutants"), OF, _case)
 
 
 @pytest.mark.parametrize(("name", "mutant"), CASES)
@@ -89,16 +71,8 @@ def test_mutant_breaks_the_rows_it_should_and_no_others(
 
 
 @pytest.mark.parametrize("name", DRIVERS)
-def test_true_kernels_pass_the_cases_of_the_mutants(
-    name: str, tmp_path: Path, kernels: dict[str, LoadedKernel]
-) -> None:
-    cases = [(kernels[m.kernel], _case(m, kernels[m.kernel], driver(name).api)) for m in OF[name]]
-    wrong = [
-        f"{mutant.name}: {outcome.verdict} {outcome.reason}"
-        for mutant, outcome in zip(OF[name], Bench(tmp_path, name).run(cases), strict=True)
-        if outcome.verdict != "pass"
-    ]
-    assert not wrong, "\n".join(wrong)
+def test_true_kernels_pass_the_cases_of_the_mutants(name: str, tmp_path: Path) -> None:
+    assert_true_kernels_pass(Bench(tmp_path, name), OF[name], _case)
 
 
 def test_there_are_enough_mutants_of_both_kernels() -> None:
