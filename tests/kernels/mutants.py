@@ -1,15 +1,7 @@
-"""Kernels broken on purpose: each a few text replacements in a template, and the rows that it must break.
-
-``breaks(head, row)`` says which output rows cannot survive on this workload.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+"""attention_naive and attention_flash broken on purpose: a few text replacements in a template each."""
 
 from orchestrator.domain.case import AxisValue
-from orchestrator.planning.kernel_folder import LoadedKernel
-from tests.kernels.broken import Edit, load_broken
+from tests.kernels.attention_mutant import Mutant
 
 FLASH = "attention_flash/flash.comp.j2"
 ROWS = "attention_flash/rows.comp.j2"
@@ -17,38 +9,6 @@ SCORES = "attention_naive/scores.comp.j2"
 SOFTMAX = "attention_naive/softmax.comp.j2"
 WEIGHTED = "attention_naive/weighted.comp.j2"
 SHARED = "_shared/attention.glsl.j2"
-
-Rows = Callable[[int, int], bool]
-
-
-def everywhere(head: int, row: int) -> bool:
-    del head, row
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    name: str
-    fault: str
-    edits: tuple[Edit, ...]
-    workload: dict[str, AxisValue]
-    inputs: str = "normal"
-    breaks: Rows = everywhere
-    axes: dict[str, AxisValue] = field(default_factory=dict[str, AxisValue])
-    unwritten: bool = False
-    """Some elements keep the prefilled pattern."""
-    race: bool = False
-    """Which rows do break depends on the order. On llvmpipe, which runs groups of 4 or 8 invocations one
-    after another from barrier to barrier, it is some of those in ``breaks``."""
-
-    @property
-    def kernel(self) -> str:
-        own = [file for file, _, _ in self.edits if not file.startswith("_")]
-        return own[0].split("/")[0] if own else "attention_flash"
-
-    def load(self, folder: Path) -> LoadedKernel:
-        return load_broken(folder / self.name, self.kernel, self.edits)
-
 
 # Without memoryBarrierShared, too: lavapipe makes a whole barrier of it.
 FIRST_BARRIER = """        memoryBarrierShared();

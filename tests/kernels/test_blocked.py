@@ -10,9 +10,9 @@ import pytest
 
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.attention_mutant import Mutant
 from tests.kernels.drivers import DRIVERS, driver
 from tests.kernels.harness import Bench, Outcome, make_case
-from tests.kernels.mutants import Mutant
 from tests.kernels.named_inputs import WORKLOADS, named_case
 
 NAME = "attention_flash_blocked"

@@ -7,10 +7,11 @@ import pytest
 
 from orchestrator.domain.case import Case
 from orchestrator.planning.kernel_folder import LoadedKernel
+from tests.kernels.attention_mutant import Mutant
 from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes
 from tests.kernels.drivers import DRIVERS, VULKAN_DRIVERS
 from tests.kernels.harness import Bench, make_case
-from tests.kernels.mutants import FP16_MUTANTS, MUTANTS, Mutant
+from tests.kernels.mutants import FP16_MUTANTS, MUTANTS
 
 ON_VULKAN = [m for n, m in enumerate(MUTANTS) if m.race or n % 3 == 0]
 """On lavapipe and SwiftShader: every race, and a third of those that are wrong whatever the driver."""
