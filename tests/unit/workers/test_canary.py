@@ -2,30 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from orchestrator.domain.job import CanaryJob, CanaryLatency, CaseJob
 from orchestrator.domain.trial import Canary, Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.storage.blobs import BlobStore
 from tests.unit.workers.fake_device import Act, FakeDevice, bench
 from tests.unit.workers.jobs import WRONG, Stock, differing, sampled, unsampled
 from workers.bench import Bench
 from workers.session import run_batch
 
 BEFORE, AFTER = "canary-before-gles", "canary-after-gles"
-
-
-@pytest.fixture
-def stock(tmp_path: Path) -> Stock:
-    return Stock(BlobStore((tmp_path / "store").as_uri()))
-
-
-@pytest.fixture
-def phone() -> FakeDevice:
-    return FakeDevice()
 
 
 def took(*wall_ms: float, gpu_ms: Sequence[float] = ()) -> Act:

@@ -1,32 +1,19 @@
 """Outputs without a reference whose bytes the host wants: what a probe found comes home, also for a pass."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import DeviceLost
 from orchestrator.domain.job import BufferJob, CaseJob
 from orchestrator.domain.kernel import DType
 from orchestrator.domain.verdict import Verdict
-from orchestrator.storage.blobs import BlobStore
 from tests.unit.workers.fake_device import Act, FakeDevice
 from tests.unit.workers.jobs import WRONG, Stock, unsampled
 from tests.unit.workers.test_session import run
 
 RAW = np.array([0x3F800001, 0, 0x7FC00000], "<u4").tobytes()
-
-
-@pytest.fixture
-def stock(tmp_path: Path) -> Stock:
-    return Stock(BlobStore((tmp_path / "store").as_uri()))
-
-
-@pytest.fixture
-def phone() -> FakeDevice:
-    return FakeDevice()
 
 
 def probing(

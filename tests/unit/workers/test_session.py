@@ -1,31 +1,18 @@
 """One batch on a device in memory: what comes back when all goes well."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.storage.blobs import BlobStore
 from tests.unit.workers import streams
 from tests.unit.workers.fake_device import WORKDIR, Act, FakeDevice, bench
 from tests.unit.workers.jobs import REFERENCE, WRONG, Stock, differing, sampled, unsampled
 from workers.session import run_batch
-
-
-@pytest.fixture
-def stock(tmp_path: Path) -> Stock:
-    return Stock(BlobStore((tmp_path / "store").as_uri()))
-
-
-@pytest.fixture
-def phone() -> FakeDevice:
-    return FakeDevice()
 
 
 def run(phone: FakeDevice, stock: Stock, *cases: CaseJob, news: list[Progress] | None = None) -> list[Trial]:

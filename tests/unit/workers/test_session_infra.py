@@ -16,16 +16,6 @@ from workers import session
 from workers.session import infra_trials
 
 
-@pytest.fixture
-def stock(tmp_path: Path) -> Stock:
-    return Stock(BlobStore((tmp_path / "store").as_uri()))
-
-
-@pytest.fixture
-def phone() -> FakeDevice:
-    return FakeDevice()
-
-
 def verdicts(trials: list[Trial]) -> list[Verdict]:
     return [t.verdict for t in trials]
 

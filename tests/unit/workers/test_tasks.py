@@ -12,7 +12,6 @@ from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import encode
 from orchestrator.execution.broker import Broker
-from orchestrator.storage.blobs import BlobStore
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import FakeDevice, bench
 from tests.unit.workers.jobs import Stock
@@ -30,16 +29,6 @@ def lock_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(locks, "lock_folder", lambda: folder)
     return folder
-
-
-@pytest.fixture
-def stock(tmp_path: Path) -> Stock:
-    return Stock(BlobStore((tmp_path / "store").as_uri()))
-
-
-@pytest.fixture
-def phone() -> FakeDevice:
-    return FakeDevice()
 
 
 def events(redis_url: str, run_id: str) -> list[Trial | Progress]:
