@@ -19,6 +19,7 @@ from orchestrator.domain.names import Lane
 from orchestrator.domain.trial import Trial, trial_key
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.run_folder import RunFolder
+from orchestrator.planning.plan import BATCH_CASES, BATCH_S
 
 POLL_MS = 500
 INFRA_ATTEMPTS = 3
@@ -52,9 +53,8 @@ class Farm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DispatchLimits:
-    batch_cases: int = 12
-    batch_s: float = 60.0
-    """A batch holds no more work than this, so that on-demand runs wait at most about a minute."""
+    batch_cases: int = BATCH_CASES
+    batch_s: float = BATCH_S
     gone_s: float = 60.0
     """A device without a living worker for this long: its remaining cases are missing, with this reason."""
     stalled_s: float = 900.0

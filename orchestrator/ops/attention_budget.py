@@ -54,9 +54,7 @@ atol is the largest sum of 1–3 and 6–9 over all finite elements, rtol the su
 bounded by the mean square of the whole budget over the mean square of the reference.
 """
 
-import hashlib
 import math
-from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +62,7 @@ from numpy.typing import NDArray
 
 from orchestrator.domain.kernel import Array, Tolerance
 from orchestrator.ops.attention_shape import AttentionShape
+from orchestrator.ops.tolerances import ToleranceCache, rounded_up
 
 BUDGET_VERSION = 1
 """Part of the code hash: raise it whenever a formula here changes."""
@@ -89,8 +88,7 @@ F32 = NDArray[np.float32]
 _BLOCK_ELEMENTS = 1 << 19
 """Scores at a time: few enough for a processor's cache, enough for its matrix library to be quick."""
 
-_REMEMBERED = 64
-_remembered: OrderedDict[tuple[str, AttentionShape, "Arithmetic"], Tolerance] = OrderedDict()
+_remembered = ToleranceCache()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +122,9 @@ def attention_tolerance(
 ) -> Tolerance:
     """Bounds for one set of inputs (stored values, shapes as in attention_shape).
 
-    Computed in fp32, an estimate of an estimate; remembered by the content of the inputs, because the many
-    variants of a workload share it.
+    Computed in fp32, an estimate of an estimate; remembered.
     """
-    digest = hashlib.blake2b(digest_size=16)
-    for tensor in (q, k, v):
-        digest.update(np.ascontiguousarray(tensor).data)
-    key = (digest.hexdigest() + str(q.dtype), shape, arithmetic)
-    if key not in _remembered:
-        _remembered[key] = _tolerance(q, k, v, shape, arithmetic)
-        while len(_remembered) > _REMEMBERED:
-            _remembered.popitem(last=False)
-    return _remembered[key]
+    return _remembered.get((q, k, v), (shape, arithmetic), lambda: _tolerance(q, k, v, shape, arithmetic))
 
 
 def _tolerance(q: Array, k: Array, v: Array, shape: AttentionShape, arithmetic: Arithmetic) -> Tolerance:
@@ -150,15 +139,7 @@ def _tolerance(q: Array, k: Array, v: Array, shape: AttentionShape, arithmetic: 
                 with np.errstate(invalid="ignore", over="ignore", under="ignore"):
                     head.add(q[query_head, start:stop].astype(np.float32), start, sums)
     nmse = sums.budget_sq / sums.ref_sq if sums.ref_sq else 0.0
-    return Tolerance(atol=_up(sums.atol), rtol=_up(sums.rtol), nmse=_up(nmse))
-
-
-def _up(value: float) -> float:
-    """Three digits, rounded up: the same on every machine whatever its BLAS, short in reports."""
-    if value == 0.0:
-        return 0.0
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return float(f"{math.ceil(value / unit) * unit:.3g}")
+    return Tolerance(atol=rounded_up(sums.atol), rtol=rounded_up(sums.rtol), nmse=rounded_up(nmse))
 
 
 def _random_sum(weights: F32, values: F32, alike: np.float32) -> F32:

@@ -28,9 +28,7 @@ needs beyond it, NMSE is bounded by the mean square of the budget over the mean 
 Values that are clamped to 0 owe nothing.
 """
 
-import hashlib
 import math
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,6 +36,7 @@ import numpy as np
 
 from orchestrator.domain.kernel import Array, Tolerance
 from orchestrator.ops.blur_tonemap_shape import F64, GAMMA, ImageShape, box_mean, tone_curve
+from orchestrator.ops.tolerances import ToleranceCache, rounded_up
 
 BUDGET_VERSION = 1
 """Part of the code hash: raise it whenever a formula here changes."""
@@ -55,8 +54,7 @@ _LOG2_NEAR_1 = {False: 2.0**-21, True: 2.0**-7}
 _EXP2_ULPS = {False: 3.0, True: 1.0}
 
 _BLOCK_ELEMENTS = 1 << 22
-_REMEMBERED = 64
-_remembered: OrderedDict[tuple[str, ImageShape, "Arithmetic"], Tolerance] = OrderedDict()
+_remembered = ToleranceCache()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +74,8 @@ def block_rows(shape: ImageShape) -> int:
 
 
 def blur_tonemap_tolerance(image: Array, shape: ImageShape, arithmetic: Arithmetic) -> Tolerance:
-    """Bounds for one image (stored values); remembered by its content, because many variants share it."""
-    digest = hashlib.blake2b(np.ascontiguousarray(image).data, digest_size=16).hexdigest()
-    key = (digest + str(image.dtype), shape, arithmetic)
-    if key not in _remembered:
-        _remembered[key] = _tolerance(image, shape, arithmetic)
-        while len(_remembered) > _REMEMBERED:
-            _remembered.popitem(last=False)
-    return _remembered[key]
+    """Bounds for one image (stored values); remembered."""
+    return _remembered.get((image,), (shape, arithmetic), lambda: _tolerance(image, shape, arithmetic))
 
 
 def _tolerance(image: Array, shape: ImageShape, arithmetic: Arithmetic) -> Tolerance:
@@ -92,7 +84,8 @@ def _tolerance(image: Array, shape: ImageShape, arithmetic: Arithmetic) -> Toler
         atol = max(atol, float(np.max(budget - rtol * value, initial=0.0)))
         squares += float(np.square(budget).sum())
         signal += float(np.square(value).sum())
-    return Tolerance(atol=_up(atol), rtol=_up(rtol), nmse=_up(squares / signal if signal else 0.0))
+    nmse = squares / signal if signal else 0.0
+    return Tolerance(atol=rounded_up(atol), rtol=rounded_up(rtol), nmse=rounded_up(nmse))
 
 
 def _relative(shape: ImageShape, arithmetic: Arithmetic) -> float:
@@ -142,11 +135,3 @@ def _colours(mean: F64, error: F64, arithmetic: Arithmetic) -> tuple[F64, F64]:
         if arithmetic.half_output:
             budget += np.where(y > 0, np.maximum(2 * U_HALF * y, HALF_SUBNORMAL), 0)
     return budget, y
-
-
-def _up(value: float) -> float:
-    """Three digits, rounded up: short in reports."""
-    if value == 0.0:
-        return 0.0
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return float(f"{math.ceil(value / unit) * unit:.3g}")

@@ -24,7 +24,7 @@ from orchestrator.planning.vocabulary import Vocabulary
 
 BATCH_S = 60.0
 BATCH_CASES = 12
-"""Between two canaries, about: a batch holds no more (``DispatchLimits`` of execution.dispatch)."""
+"""A batch holds no more, so that on-demand runs wait about a minute at most; canaries stand around it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,42 @@
+"""What error budgets of all ops have in common: rounding of bounds, and not working them out twice."""
+
+import hashlib
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+from orchestrator.domain.kernel import Array, Tolerance
+
+_REMEMBERED = 64
+
+
+class ToleranceCache:
+    """Bounds by the content of the inputs, because the many variants of a workload share them.
+
+    Holds the last 64 that were worked out.
+    """
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[Hashable, Tolerance] = OrderedDict()
+
+    def get(self, tensors: Sequence[Array], about: Hashable, make: Callable[[], Tolerance]) -> Tolerance:
+        """Those of these tensors, of one type, and of whatever else they depend on."""
+        digest = hashlib.blake2b(digest_size=16)
+        for tensor in tensors:
+            digest.update(np.ascontiguousarray(tensor).data)
+        key = (digest.hexdigest(), str(tensors[0].dtype), about)
+        if key not in self._found:
+            self._found[key] = make()
+            while len(self._found) > _REMEMBERED:
+                self._found.popitem(last=False)
+        return self._found[key]
+
+
+def rounded_up(value: float) -> float:
+    """Three digits, rounded up: the same on every machine whatever its BLAS, short in reports."""
+    if value == 0.0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return float(f"{math.ceil(value / unit) * unit:.3g}")
