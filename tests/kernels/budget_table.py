@@ -10,12 +10,10 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
-import numpy as np
-
 from orchestrator.domain.case import AxisValue
 from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.drivers import DRIVERS, driver
-from tests.kernels.harness import Bench, Outcome, all_kernels, make_case
+from tests.kernels.harness import Bench, Outcome, all_kernels, error_beside_budget, make_case
 
 SHAPES: tuple[dict[str, AxisValue], ...] = (
     {"seq": 128, "head_dim": 64, "heads": 2},
@@ -62,14 +60,7 @@ def _run(
 
 def _row(name: str, outcomes: list[Outcome]) -> str:
     first = next(o for o in outcomes if o.case.kernel == "attention_flash")
-    seen, ratio = 0.0, np.inf
-    for o in outcomes:
-        if o.verdict != "pass" or o.tensor is None:
-            raise SystemExit(f"{o.case.label}: {o.verdict} {o.reason}")
-        error = np.abs(o.tensor - o.reference)
-        allowed = o.tolerance.atol + o.tolerance.rtol * np.abs(o.reference)
-        seen = max(seen, float(error.max()))
-        ratio = min(ratio, 1.0 / float((error / allowed).max()))
+    seen, ratio = error_beside_budget(outcomes)
     w, a, t = first.case.workload, first.case.axes, first.tolerance
     shape = f"{w['seq']}×{w['kv_seq']}×{w['head_dim']}" + (" causal" if w["causal"] else "")
     nmse = max(o.numerics.nmse for o in outcomes)

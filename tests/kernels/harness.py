@@ -90,6 +90,17 @@ class Outcome:
         (only,) = self.end.outputs
         return only
 
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The tensor of a bench that keeps them."""
+        assert self.tensor is not None, f"{self.case.label}: no tensor came back"
+        return self.tensor
+
+    @property
+    def allowed(self) -> NDArray[np.float64]:
+        """Largest error of each element."""
+        return self.tolerance.atol + self.tolerance.rtol * np.abs(self.reference)
+
     def coordinates(self, index: int) -> tuple[int, int, int]:
         """(head, row, dimension) of an element."""
         head, row, dim = np.unravel_index(index, self.reference.shape)
@@ -111,7 +122,6 @@ class Bench:
     _data: dict[str, tuple[Mapping[str, Array], Reference]] = field(
         default_factory=dict[str, tuple[Mapping[str, Array], Reference]]
     )
-    _rendered: dict[str, RenderedCase] = field(default_factory=dict[str, RenderedCase])
 
     @property
     def driver(self) -> Driver:
@@ -148,6 +158,16 @@ class Bench:
             self._outcome(job, job_of, loaded, case, records[job_of.case_id])
             for job_of, (loaded, case) in zip(jobs, cases, strict=True)
         ]
+
+    def passing(self, cases: Sequence[tuple[LoadedKernel, Case]]) -> list[Outcome]:
+        """Run at least one case, and all of them pass."""
+        outcomes = self.run(cases)
+        wrong = [
+            f"{o.case.label}: {o.verdict} {o.reason} {o.end.log}" for o in outcomes if o.verdict != "pass"
+        ]
+        assert outcomes
+        assert not wrong, "\n".join(wrong)
+        return outcomes
 
     def _job(self, blobs: Path, loaded: LoadedKernel, case: Case, case_id: str) -> CaseJob:
         kernel = loaded.kernel
@@ -228,6 +248,22 @@ def compile_spirv(glsl: str, *, where: str) -> bytes:
 
 def _shader(rendered: RenderedCase, glsl: str, where: str) -> bytes:
     return compile_spirv(glsl, where=where) if rendered.api == "vulkan" else glsl.encode("ascii")
+
+
+def error_beside_budget(outcomes: Iterable[Outcome]) -> tuple[float, float]:
+    """Largest error, and the smallest ratio of allowed to seen over all elements; for tables in the docs.
+
+    Raises:
+        SystemExit: a case did not pass, or its tensor did not come back.
+    """
+    seen, ratio = 0.0, np.inf
+    for o in outcomes:
+        if o.verdict != "pass" or o.tensor is None:
+            raise SystemExit(f"{o.case.label}: {o.verdict} {o.reason}")
+        error = np.abs(o.tensor - o.reference)
+        seen = max(seen, float(error.max()))
+        ratio = min(ratio, 1.0 / float((error / o.allowed).max()))
+    return seen, ratio
 
 
 def _put(blobs: Path, data: bytes) -> str:

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-import numpy as np
-
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
 from tests.kernels.drivers import DRIVERS
-from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
+from tests.kernels.harness import KERNELS, Bench, Outcome, error_beside_budget, make_case
 
 COLUMNS = ("kernel", "precision", "inputs", "driver", "max error", "atol", "rtol", "allowed / seen")
 IMAGE: dict[str, AxisValue] = {"width": 128, "height": 64, "radius": 2}
@@ -49,14 +47,7 @@ def _cases(loaded: LoadedKernel, precision: str, inputs: str, api: str) -> Itera
 
 
 def _row(outcomes: list[Outcome], driver: str) -> str:
-    seen, ratio = 0.0, np.inf
-    for o in outcomes:
-        if o.verdict != "pass" or o.tensor is None:
-            raise SystemExit(f"{o.case.label}: {o.verdict} {o.reason}")
-        error = np.abs(o.tensor - o.reference)
-        allowed = o.tolerance.atol + o.tolerance.rtol * np.abs(o.reference)
-        seen = max(seen, float(error.max()))
-        ratio = min(ratio, 1.0 / float((error / allowed).max()))
+    seen, ratio = error_beside_budget(outcomes)
     case, t = outcomes[0].case, outcomes[0].tolerance
     return (
         f"| {case.kernel} | {case.axes['precision']} | {case.inputs} | {driver} | {seen:.1e} "

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from orchestrator.domain.case import AxisValue, Case
+from orchestrator.domain.case import AxisValue
 from orchestrator.ops.blur_tonemap import MOST_UNROLLED
 from orchestrator.ops.blur_tonemap_inputs import DISTRIBUTIONS
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
@@ -47,20 +47,7 @@ def _run(
     bench.keep = True
     axes = [{"api": bench.driver.api, **way, **layout} for way in WAYS]
     cases = [make_case(loaded.kernel, workload, inputs=inputs, axes=a) for a in axes]
-    return _passing(bench, loaded, cases)
-
-
-def _passing(bench: Bench, loaded: LoadedKernel, cases: list[Case]) -> list[Outcome]:
-    outcomes = bench.run(bench.possible(loaded, cases))
-    wrong = [f"{o.case.label}: {o.verdict} {o.reason} {o.end.log}" for o in outcomes if o.verdict != "pass"]
-    assert outcomes
-    assert not wrong, "\n".join(wrong)
-    return outcomes
-
-
-def _tensor(outcome: Outcome) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    assert outcome.tensor is not None
-    return outcome.tensor
+    return bench.passing(bench.possible(loaded, cases))
 
 
 def test_named_inputs_pass_in_every_precision_and_layout(any_bench: Bench, blur: LoadedKernel) -> None:
@@ -73,7 +60,7 @@ def test_named_inputs_pass_in_every_precision_and_layout(any_bench: Bench, blur:
         for k, way in enumerate(WAYS)
         if fused or k == 0 or (n + k) % 2 == 0
     ]
-    outcomes = _passing(any_bench, blur, cases)
+    outcomes = any_bench.passing(any_bench.possible(blur, cases))
     assert {o.case.inputs for o in outcomes} == set(DISTRIBUTIONS)
     if fused:
         assert {o.case.axes["tile"] for o in outcomes} == {layout["tile"] for layout in LAYOUTS}
@@ -92,7 +79,7 @@ def test_every_shape_passes(any_bench: Bench, blur: LoadedKernel) -> None:
         for k in (0, 3)
         if r <= MOST_UNROLLED or LAYOUTS[(n + k) % 6]["rows"] == 1
     ]
-    assert len(_passing(any_bench, blur, cases)) == len(cases) >= 12
+    assert len(any_bench.passing(any_bench.possible(blur, cases))) == len(cases) >= 12
 
 
 def test_g1_12_sums_beyond_fp16_are_means_within_it(any_bench: Bench, blur: LoadedKernel) -> None:
@@ -100,18 +87,18 @@ def test_g1_12_sums_beyond_fp16_are_means_within_it(any_bench: Bench, blur: Load
 
     A pure fp16 accumulator is a mutant (``fp16_accumulator``): there is no variant that declares one."""
     for outcome in _run(any_bench, blur, "constant_4096", IMAGE):
-        np.testing.assert_allclose(_tensor(outcome)[..., 3], 4096.0, rtol=1e-6)
+        np.testing.assert_allclose(outcome.values[..., 3], 4096.0, rtol=1e-6)
     wide: dict[str, AxisValue] = {"width": 8, "height": 4, "radius": 127}
     for outcome in _run(any_bench, blur, "constant_1", wide):
         half = outcome.case.axes["precision"] != "fp32"
-        np.testing.assert_allclose(_tensor(outcome)[..., 3], 1.0, rtol=2**-11 if half else 1e-5)
+        np.testing.assert_allclose(outcome.values[..., 3], 1.0, rtol=2**-11 if half else 1e-5)
 
 
 def test_g1_21_one_nan_texel_touches_25_outputs(any_bench: Bench, blur: LoadedKernel) -> None:
     """G1-21: NaN at (31, 31) of 64 × 64, radius 2: exactly the box around it, counted on the host."""
     for inputs in ("nan_texel", "inf_texel"):
         for outcome in _run(any_bench, blur, inputs, FIELD):
-            odd = ~np.isfinite(_tensor(outcome))
+            odd = ~np.isfinite(outcome.values)
             assert (odd.any(axis=2) == odd.all(axis=2)).all()
             rows, columns = np.nonzero(odd.all(axis=2))
             assert len(rows) == 25
@@ -124,7 +111,7 @@ def test_g1_21_a_scrubbed_texel_counts_as_black(any_bench: Bench, blur: LoadedKe
     """G1-21, scrubbed by bits: no output is NaN or infinite; 24 texels of 0.5 are left under the box."""
     for inputs in ("nan_texel", "inf_texel"):
         for outcome in _run(any_bench, blur, inputs, {**FIELD, "scrub": True}):
-            found = _tensor(outcome)
+            found = outcome.values
             assert np.isfinite(found).all()
             np.testing.assert_allclose(found[29:34, 29:34, 3], 0.48, rtol=2**-10)
 
@@ -132,10 +119,10 @@ def test_g1_21_a_scrubbed_texel_counts_as_black(any_bench: Bench, blur: LoadedKe
 def test_g1_21_negative_light_is_black_and_65504_is_white(any_bench: Bench, blur: LoadedKernel) -> None:
     """G1-21: -0.01 into the power 1/2.2 is 0, not NaN; 65504 is neither infinite nor black in 16 bits."""
     for outcome in _run(any_bench, blur, "negative", IMAGE):
-        assert (_tensor(outcome)[:, :16, :3] == 0.0).all()
-        assert (_tensor(outcome)[:, 21:, :3] > 0.6).all()
+        assert (outcome.values[:, :16, :3] == 0.0).all()
+        assert (outcome.values[:, 21:, :3] > 0.6).all()
     for outcome in _run(any_bench, blur, "constant_65504", IMAGE):
-        found = _tensor(outcome)
+        found = outcome.values
         np.testing.assert_allclose(found[..., :3], 1.0, rtol=5e-3)
         np.testing.assert_allclose(found[..., 3], 65504.0, rtol=1e-6)
 
@@ -145,8 +132,7 @@ def test_budgets_are_above_the_errors_and_less_than_a_hundred_times(
 ) -> None:
     for inputs in ("normal", "dark"):
         for outcome in _run(any_bench, blur, inputs, IMAGE):
-            allowed = outcome.tolerance.atol + outcome.tolerance.rtol * np.abs(outcome.reference)
-            used = float((np.abs(_tensor(outcome) - outcome.reference) / allowed).max())
+            used = float((np.abs(outcome.values - outcome.reference) / outcome.allowed).max())
             assert 0.01 < used < 1.0, outcome.case.label
             assert outcome.numerics.nmse > outcome.tolerance.nmse / 1e4, outcome.case.label
 
@@ -162,13 +148,13 @@ def test_fused_and_two_pass_agree_bit_for_bit_in_fp32(any_bench: Bench) -> None:
     first, *others = any_bench.run([pair for k, c in cases for pair in any_bench.possible(k, [c])])
     assert others
     for other in others:
-        np.testing.assert_array_equal(_tensor(other), _tensor(first))
+        np.testing.assert_array_equal(other.values, first.values)
 
 
 def test_every_replay_gives_the_same_bits(any_bench: Bench, blur: LoadedKernel) -> None:
     any_bench.replays = 20
     axes: dict[str, AxisValue] = {"api": any_bench.driver.api, "source": "shared", "tile": "16x16"}
-    (outcome,) = _passing(any_bench, blur, [make_case(blur.kernel, FIELD, axes=axes)])
+    (outcome,) = any_bench.passing(any_bench.possible(blur, [make_case(blur.kernel, FIELD, axes=axes)]))
     assert list(outcome.numerics.hashes.values()) == [20 + any_bench.repeats]
 
 

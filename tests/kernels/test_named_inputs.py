@@ -17,11 +17,6 @@ from tests.kernels.named_inputs import (
 FP32_ONLY = {"beyond_half"}
 
 
-def _assert_passes(outcomes: list[Outcome]) -> None:
-    wrong = [f"{o.case.label}: {o.verdict} {o.reason} {o.end.log}" for o in outcomes if o.verdict != "pass"]
-    assert not wrong, "\n".join(wrong)
-
-
 def _run(bench: Bench, loaded: LoadedKernel, inputs: str, **axes: str | int) -> list[Outcome]:
     """In fp32, the first outcome, and in every way of 16 bits that the driver has."""
     precisions = ({"precision": "fp32"}, *sixteen_bits(bench.driver.api))
@@ -35,7 +30,7 @@ def test_named_inputs_pass(bench: Bench, loaded: LoadedKernel, inputs: str) -> N
     cases = [named_case(loaded.kernel, inputs, **axes) for axes in variants(loaded.kernel, number)]
     possible = [c for c in cases if loaded.kernel.invalid(c) is None]
     assert possible
-    _assert_passes(bench.run([(loaded, c) for c in possible]))
+    bench.passing([(loaded, c) for c in possible])
 
 
 @pytest.mark.parametrize("inputs", WORKLOADS)
@@ -46,7 +41,7 @@ def test_named_inputs_pass_on_vulkan(vulkan_bench: Bench, loaded: LoadedKernel, 
     assert {case.axes["precision"] == "fp32" for _, case in possible} == (
         {True} if inputs in FP32_ONLY else {True, False}
     )
-    _assert_passes(vulkan_bench.run(possible))
+    vulkan_bench.passing(possible)
 
 
 def test_every_way_of_16_bits_meets_some_named_input(loaded: LoadedKernel) -> None:

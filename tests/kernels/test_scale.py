@@ -9,7 +9,7 @@ import pytest
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.ops.scale import DISTRIBUTIONS
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
-from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
+from tests.kernels.harness import KERNELS, Bench, make_case
 
 WAYS: tuple[dict[str, AxisValue], ...] = (
     {"precision": "fp32"},
@@ -31,19 +31,6 @@ def _cases(bench: Bench, scale: LoadedKernel, workload: Mapping[str, AxisValue],
     return [make_case(scale.kernel, workload, inputs=inputs, axes=way) for way in ways]
 
 
-def _passing(bench: Bench, scale: LoadedKernel, cases: list[Case]) -> list[Outcome]:
-    outcomes = bench.run(bench.possible(scale, cases))
-    wrong = [f"{o.case.label}: {o.verdict} {o.reason} {o.end.log}" for o in outcomes if o.verdict != "pass"]
-    assert outcomes
-    assert not wrong, "\n".join(wrong)
-    return outcomes
-
-
-def _tensor(outcome: Outcome) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    assert outcome.tensor is not None
-    return outcome.tensor
-
-
 @pytest.mark.parametrize("inputs", [d for d in DISTRIBUTIONS if d not in INFINITE])
 def test_every_count_passes_in_every_precision(any_bench: Bench, scale: LoadedKernel, inputs: str) -> None:
     cases = [
@@ -51,7 +38,7 @@ def test_every_count_passes_in_every_precision(any_bench: Bench, scale: LoadedKe
         for k, n in enumerate(COUNTS)
         for case in _cases(any_bench, scale, {"n": n, "percent": (33, 100, 150)[k % 3]}, inputs)
     ]
-    _passing(any_bench, scale, cases)
+    any_bench.passing(any_bench.possible(scale, cases))
 
 
 def test_times_one_is_rounding_to_fp16(any_bench: Bench, scale: LoadedKernel) -> None:
@@ -66,10 +53,10 @@ def test_times_one_is_rounding_to_fp16(any_bench: Bench, scale: LoadedKernel) ->
         full = outcome.case.axes["precision"] == "fp32"
         kept = np.array(exact if full else right)
         finite = np.isfinite(kept)
-        np.testing.assert_array_equal(_tensor(outcome)[finite], kept[finite])
+        np.testing.assert_array_equal(outcome.values[finite], kept[finite])
         if full or any_bench.name != "swiftshader":
             assert outcome.verdict == "pass", outcome.reason
-            np.testing.assert_array_equal(_tensor(outcome), kept)
+            np.testing.assert_array_equal(outcome.values, kept)
 
 
 @pytest.mark.parametrize("inputs", INFINITE)
@@ -82,9 +69,9 @@ def test_what_leaves_fp16_is_infinite(any_bench: Bench, scale: LoadedKernel, inp
         for case in _cases(any_bench, scale, {"n": n, "percent": percent}, inputs)
         if any_bench.name != "swiftshader" or case.axes["precision"] == "fp32"
     ]
-    for outcome in _passing(any_bench, scale, cases):
+    for outcome in any_bench.passing(any_bench.possible(scale, cases)):
         infinite = np.isinf(outcome.reference)
-        np.testing.assert_array_equal(_tensor(outcome)[infinite], outcome.reference[infinite])
+        np.testing.assert_array_equal(outcome.values[infinite], outcome.reference[infinite])
         assert outcome.numerics.nonfinite_mismatch == 0
 
 
@@ -102,7 +89,7 @@ def test_swiftshader_packs_what_leaves_fp16_as_nan_and_is_reported(
     if vulkan_bench.name == "swiftshader":
         assert outcome.verdict == "mismatch"
         assert outcome.numerics.failing == 4
-        assert np.isnan(_tensor(outcome)[infinite]).all()
+        assert np.isnan(outcome.values[infinite]).all()
     else:
         assert outcome.verdict == "pass", outcome.reason
 
@@ -112,7 +99,7 @@ def test_more_workgroups_than_one_dimension_of_the_grid_takes(any_bench: Bench, 
     case = make_case(scale.kernel, {"n": 32_768 * 64 * 2 + 131}, inputs="ramp", axes=axes)
     (step,) = scale.kernel.passes(case)
     assert step.grid == (32_768, 2, 1)
-    _passing(any_bench, scale, [case])
+    any_bench.passing(any_bench.possible(scale, [case]))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(str(v) for v in way.values()))
@@ -123,7 +110,7 @@ def test_a_variant_runs_with_its_own_features_and_no_others(
     axes = [{"api": "vulkan", **way, "vector": vector} for vector in (1, 4)]
     cases = [make_case(scale.kernel, {"n": n}, axes=a) for a, n in product(axes, (64, 7))]
     if vulkan_bench.possible(scale, cases):
-        _passing(vulkan_bench, scale, cases)
+        vulkan_bench.passing(vulkan_bench.possible(scale, cases))
     else:
         assert vulkan_bench.name == "swiftshader"
 
@@ -131,7 +118,9 @@ def test_a_variant_runs_with_its_own_features_and_no_others(
 def test_in_place_results_of_replays_are_alike(any_bench: Bench, scale: LoadedKernel) -> None:
     """Every verified execution starts from the input, not from what the one before it left."""
     any_bench.replays = 10
-    outcomes = _passing(any_bench, scale, _cases(any_bench, scale, {"n": 1001, "percent": 150}, "normal"))
+    outcomes = any_bench.passing(
+        any_bench.possible(scale, _cases(any_bench, scale, {"n": 1001, "percent": 150}, "normal"))
+    )
     assert all(list(o.numerics.hashes.values()) == [10] for o in outcomes)
 
 
@@ -141,9 +130,8 @@ def test_budgets_are_above_the_errors_and_less_than_a_hundred_times(
     any_bench.keep = True
     for percent in (33, 150):
         cases = _cases(any_bench, scale, {"n": 1001, "percent": percent}, "normal")
-        for outcome in _passing(any_bench, scale, cases):
-            allowed = outcome.tolerance.atol + outcome.tolerance.rtol * np.abs(outcome.reference)
-            used = float((np.abs(_tensor(outcome) - outcome.reference) / allowed).max())
+        for outcome in any_bench.passing(any_bench.possible(scale, cases)):
+            used = float((np.abs(outcome.values - outcome.reference) / outcome.allowed).max())
             assert 0.1 < used < 1.0, outcome.case.label
 
 
