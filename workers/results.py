@@ -5,9 +5,11 @@ from collections.abc import Iterable
 import redis
 import structlog
 
+from orchestrator.domain.errors import LeaseLost
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import CaseJob
-from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, trials_key
+from orchestrator.domain.lease import Lease
+from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, token_key, trials_key
 from orchestrator.domain.trial import Trial, trial_key
 from orchestrator.domain.wire import to_json
 from orchestrator.storage.redis_client import RedisClient
@@ -15,7 +17,12 @@ from orchestrator.storage.redis_client import RedisClient
 log = structlog.get_logger()
 
 # One step in Redis, so that a trial is never stored without its event or twice.
+# The newest token is that of whoever had the device last: an older one may no longer write.
 _INSERT_ONCE = """
+if ARGV[4] ~= '' then
+  local newest = redis.call('GET', KEYS[3])
+  if newest and newest ~= ARGV[4] then return -1 end
+end
 if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then
   redis.call('XADD', KEYS[2], '*', 'trial', ARGV[2])
   redis.call('EXPIRE', KEYS[1], ARGV[3])
@@ -49,11 +56,21 @@ class ResultSink:
             if not self._client.hexists(self._trials, trial_key(device_id, c.case_id, c.attempt))
         ]
 
-    def insert(self, trial: Trial) -> bool:
-        """Insert once; False when this (device, case, attempt) had a result already."""
+    def insert(self, trial: Trial, lease: Lease | None = None) -> bool:
+        """Insert once; False when this (device, case, attempt) had a result already.
+
+        Args:
+            lease: under which the device was used; None for rows about a device that was never had.
+
+        Raises:
+            LeaseLost: somebody has had the device since, so that the result counts for nothing.
+        """
         done = self._insert(
-            keys=[self._trials, self._events], args=[trial.key, to_json(trial), RUN_KEYS_TTL_S]
+            keys=[self._trials, self._events, token_key(trial.device_id)],
+            args=[trial.key, to_json(trial), RUN_KEYS_TTL_S, str(lease.token) if lease else ""],
         )
+        if done < 0:
+            raise LeaseLost(f"{trial.device_id}: a newer lease was granted; the result is refused")
         return done == 1
 
     def progress(self, news: Progress) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from orchestrator.domain.errors import InfraError, NoSpace
+from orchestrator.domain.errors import InfraError, LeaseLost, NoSpace
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.trial import Trial
@@ -51,15 +51,29 @@ class _Clocked:
 
 
 def run_batch(
-    bench: Bench, batch: Batch, cases: Sequence[CaseJob], store: BlobStore, on_progress: OnProgress
+    bench: Bench,
+    batch: Batch,
+    cases: Sequence[CaseJob],
+    store: BlobStore,
+    on_progress: OnProgress,
+    still_ours: Callable[[], None] = lambda: None,
 ) -> list[Trial]:
-    """Run ``cases`` of a batch, those of one API together; one trial for each, in the order given."""
+    """Run ``cases`` of a batch, those of one API together; one trial for each, in the order given.
+
+    Args:
+        still_ours: raises LeaseLost once the device is somebody else's; asked at every line of output.
+
+    Raises:
+        LeaseLost: the runner was ended, and the device is left as it is.
+    """
     clocked = _Clocked()
     cases = [_with_sample(c, batch.run_id) for c in cases]
     work = parts(cases, batch.canaries)
     folder = f"{bench.device.workdir}/jobs/{batch.batch_id}"
     try:
-        records = _execute(bench, batch.run_id, folder, work, store, clocked, on_progress)
+        records = _execute(bench, batch.run_id, folder, work, store, clocked, on_progress, still_ours)
+    except LeaseLost:
+        raise
     except InfraError as e:
         trials = infra_trials(bench, batch.run_id, cases, str(e), clocked)
         refused = set[str]()
@@ -84,6 +98,7 @@ def _execute(
     store: BlobStore,
     clocked: _Clocked,
     on_progress: OnProgress,
+    still_ours: Callable[[], None],
 ) -> dict[str, CaseRecord]:
     device = bench.device
     blobs_dir = f"{device.workdir}/blobs"
@@ -96,6 +111,7 @@ def _execute(
     stream = ResultStream(f"{device.serial}: run {folder.rsplit('/', 1)[-1]}", run_id)
 
     def on_line(line: bytes) -> None:
+        still_ours()  # a heartbeat comes every second
         kind, case_id = stream.feed(line)
         if case_id not in told:  # nobody planned the canaries that run beside the cases
             return
@@ -106,6 +122,7 @@ def _execute(
             clocked.end(case_id)
             on_progress(Progress(bench.record.device_id, "ended", case_id))
 
+    still_ours()
     total_s = sum(job.deadline_ms for job in jobs) / 1000 + BATCH_MARGIN_S
     code = device.stream(
         [bench.runner, "run", folder], on_line, timeout_s=total_s, idle_timeout_s=IDLE_TIMEOUT_S

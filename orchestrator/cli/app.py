@@ -5,6 +5,7 @@ import typer
 from orchestrator.cli.compare import compare, report
 from orchestrator.cli.devices import devices
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.hold import hold, release
 from orchestrator.cli.kernels import kernels
 from orchestrator.cli.phone import phone
 from orchestrator.cli.plan import plan
@@ -18,5 +19,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (doctor, devices, plan, run, report, compare, worker, kernels, phone):
+for command in (doctor, devices, plan, run, report, compare, worker, hold, release, kernels, phone):
     app.command()(command)

@@ -127,7 +127,7 @@ def open_fleet(
             broker = Broker(settings.broker)
             stack.callback(broker.close)
             records = [r.record for r in broker.registrations().values()]
-            yield choose(Fleet(broker, records, []), wanted)
+            yield _without_held(choose(Fleet(broker, records, []), wanted))
             return
         say("starting a private redis-server")
         url = stack.enter_context(private_redis())
@@ -182,6 +182,20 @@ def choose(fleet: Fleet, wanted: Sequence[str], found: Found | None = None) -> F
         kept += [d for d in there if d not in kept]
         missing += [m for m in lost or ([] if there else _unmet(fleet, name)) if m not in missing]
     fleet.devices, fleet.missing = kept, missing
+    return fleet
+
+
+def _without_held(fleet: Fleet) -> Fleet:
+    """A device that a person holds is missing, with their reason: waiting for them could take days."""
+    holds = fleet.broker.holds()
+    held = [d for d in fleet.devices if d.device_id in holds]
+    fleet.devices = [d for d in fleet.devices if d.device_id not in holds]
+    fleet.missing += [
+        Missing(
+            d.device_id, "", f"{holds[d.device_id].sentence}. `tilefarm release {d.device_id}` gives it back"
+        )
+        for d in held
+    ]
     return fleet
 
 

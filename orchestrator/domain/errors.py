@@ -69,6 +69,10 @@ class NoSpace(TransferFailed):
     """The device has no space left for a push."""
 
 
+class LeaseLost(InfraError):
+    """The device belongs to somebody else by now: what was measured meanwhile does not count."""
+
+
 class BrokerUnavailable(InfraError):
     """Redis cannot be reached or started."""
 

@@ -11,6 +11,10 @@ REGISTRATION_TTL_S = 10
 """A worker that has not renewed its registration for this long counts as gone."""
 RUN_KEYS_TTL_S = 7 * 24 * 3600
 DEVICE_KEY_PREFIX = "tilefarm:device:"
+HOLD_KEY_PREFIX = "tilefarm:hold:"
+LEASE_TTL_S = 15
+"""A lease that was not renewed for this long ends: so long a killed worker's device stays taken."""
+LEASE_RENEW_S = 3.0
 
 Lane = Literal["ondemand", "nightly"]
 
@@ -26,6 +30,20 @@ def device_queues(device_id: str) -> list[str]:
 
 def device_key(device_id: str) -> str:
     return DEVICE_KEY_PREFIX + device_id
+
+
+def lease_key(device_id: str) -> str:
+    """String: ``TOKEN HOLDER``, gone when the lease has ended."""
+    return f"tilefarm:lease:{device_id}"
+
+
+def token_key(device_id: str) -> str:
+    """The newest fencing token of a device; never expires."""
+    return f"tilefarm:token:{device_id}"
+
+
+def hold_key(device_id: str) -> str:
+    return HOLD_KEY_PREFIX + device_id
 
 
 def trials_key(run_id: str) -> str:

@@ -10,6 +10,7 @@ from kombu.exceptions import OperationalError
 from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch
+from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import (
     DEVICE_KEY_PREFIX,
     RUN_BATCH_TASK,
@@ -20,6 +21,7 @@ from orchestrator.domain.names import (
 )
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.wire import encode, from_json
+from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import connect, shown
 
 READ_COUNT = 500
@@ -35,6 +37,7 @@ class Broker:
     def __init__(self, url: str) -> None:
         self.url = url
         self._redis = connect(url)
+        self._leases = Leases(self._redis)
         self._celery = Celery("tilefarm", broker=url)
         self._celery.conf.update(celery_settings())
 
@@ -52,6 +55,26 @@ class Broker:
                     registration = from_json(Registration, text, key.decode())
                     found[registration.record.device_id] = registration
         return dict(sorted(found.items()))
+
+    def holds(self) -> dict[str, Hold]:
+        """Devices that people keep for themselves, by device id."""
+        with self._reachable():
+            return self._leases.holds()
+
+    def hold(self, hold: Hold) -> bool:
+        """False where somebody holds the device already."""
+        with self._reachable():
+            return self._leases.hold(hold)
+
+    def fence(self, device_id: str) -> bool:
+        """True once no worker has the device; what one of them still writes is refused from then on."""
+        with self._reachable():
+            return self._leases.fence(device_id)
+
+    def release(self, device_id: str) -> bool:
+        """False where nobody held the device."""
+        with self._reachable():
+            return self._leases.release(device_id)
 
     def send(self, batch: Batch, lane: Lane) -> None:
         """Queue a batch for its device."""

@@ -46,7 +46,7 @@ def test_a_batch_becomes_trials_and_news(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
 ) -> None:
     batch = stock.batch(stock.job("case-1"), stock.job("case-2"), run_id="task-run")
-    handle(batch, bench(phone), client)
+    handle(batch, bench(phone), client, "worker-1")
     found = events(redis_url, "task-run")
     news = [e.state for e in found if isinstance(e, Progress)]
     assert news == ["batch", "started", "ended", "started", "ended"]
@@ -61,7 +61,7 @@ def test_g3_01_a_batch_that_is_delivered_again_does_not_touch_the_phone(
 ) -> None:
     batch = stock.batch(stock.job("case-1"), run_id="task-again")
     for _ in range(3):
-        handle(batch, bench(phone), client)
+        handle(batch, bench(phone), client, "worker-1")
     assert len(phone.jobs) == 1
     assert len(trials(redis_url, "task-again")) == 1
 
@@ -70,8 +70,8 @@ def test_g3_01_what_a_killed_worker_had_done_is_left_out(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
 ) -> None:
     one, two = stock.job("case-1"), stock.job("case-2")
-    handle(stock.batch(one, run_id="task-part"), bench(phone), client)
-    handle(stock.batch(one, two, run_id="task-part"), bench(phone), client)
+    handle(stock.batch(one, run_id="task-part"), bench(phone), client, "worker-1")
+    handle(stock.batch(one, two, run_id="task-part"), bench(phone), client, "worker-1")
     assert "case case-1" not in phone.jobs[1]
     assert "case case-2" in phone.jobs[1]
     assert [t.case_id for t in trials(redis_url, "task-part")] == ["case-1", "case-2"]
@@ -89,7 +89,12 @@ def test_a_device_that_never_comes_free_gives_infra_rows(
     monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.0)
     run_id = f"task-locked-{lock[:6]}"
     with exclusive(lock, timeout_s=0):
-        handle(stock.batch(stock.job("case-1"), stock.job("case-2"), run_id=run_id), bench(phone), client)
+        handle(
+            stock.batch(stock.job("case-1"), stock.job("case-2"), run_id=run_id),
+            bench(phone),
+            client,
+            "worker-1",
+        )
     found = trials(redis_url, run_id)
     assert [t.verdict for t in found] == [Verdict.INFRA] * 2
     assert all("in use by process" in t.reason for t in found)
@@ -101,7 +106,7 @@ def test_waiting_for_a_shared_processor_is_news(
 ) -> None:
     monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.01)
     with exclusive("resource-cpu@buildhost", timeout_s=0):
-        handle(stock.batch(stock.job("case-1"), run_id="task-waits"), bench(phone), client)
+        handle(stock.batch(stock.job("case-1"), run_id="task-waits"), bench(phone), client, "worker-1")
     assert Progress("fake-1", "waiting", detail="cpu@buildhost") in events(redis_url, "task-waits")
 
 
@@ -112,7 +117,7 @@ def test_a_blob_store_that_this_worker_cannot_open_gives_infra_rows(
     """Not silence: the orchestrator would wait a quarter of an hour for nothing."""
     run_id = f"task-{url[:4]}"
     batch = replace(stock.batch(stock.job("case-1"), run_id=run_id), blob_store=url)
-    handle(batch, bench(phone), client)
+    handle(batch, bench(phone), client, "worker-1")
     (trial,) = trials(redis_url, run_id)
     assert trial.verdict is Verdict.INFRA
     assert "TILEFARM_BLOBS" in trial.reason
@@ -121,7 +126,7 @@ def test_a_blob_store_that_this_worker_cannot_open_gives_infra_rows(
 def test_the_celery_task_is_a_shell_around_it(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
 ) -> None:
-    app = make_app(redis_url, bench(phone), client)
+    app = make_app(redis_url, bench(phone), client, "worker-1")
     task = app.tasks[RUN_BATCH_TASK]
     task(encode(stock.batch(stock.job("case-1"), run_id="task-shell")))
     assert [t.verdict for t in trials(redis_url, "task-shell")] == [Verdict.PASS]
@@ -144,5 +149,5 @@ def test_a_result_of_another_worker_is_not_overwritten(
         return text
 
     phone.stdout = overtake
-    handle(stock.batch(job, run_id="task-race"), bench(phone), client)
+    handle(stock.batch(job, run_id="task-race"), bench(phone), client, "worker-1")
     assert [t.reason for t in trials(redis_url, "task-race")] == ["the faster one"]

@@ -1,0 +1,124 @@
+"""Leases and holds of devices in Redis. Each step is one script, and time is the server's alone.
+
+Tokens are microseconds of Redis time, or the last token plus one where that is not larger: they grow also
+over a Redis that lost its data, and clocks of hosts have no say in them.
+"""
+
+from orchestrator.domain.lease import Hold, Lease
+from orchestrator.domain.names import (
+    HOLD_KEY_PREFIX,
+    LEASE_TTL_S,
+    hold_key,
+    lease_key,
+    token_key,
+)
+from orchestrator.domain.wire import from_json, to_json
+from orchestrator.storage.redis_client import RedisClient
+
+_NEXT_IN_LINE = """
+local function next_in_line(key)
+  local now = redis.call('TIME')
+  local token = now[1] * 1000000 + now[2]
+  local last = tonumber(redis.call('GET', key) or '0')
+  if token <= last then token = last + 1 end
+  redis.call('SET', key, string.format('%.0f', token))
+  return token
+end
+"""
+# KEYS: lease, token, hold. ARGV: holder, milliseconds.
+_CLAIM = (
+    _NEXT_IN_LINE
+    + """
+if redis.call('EXISTS', KEYS[3]) == 1 or redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+local token = next_in_line(KEYS[2])
+redis.call('SET', KEYS[1], string.format('%.0f', token) .. ' ' .. ARGV[1], 'PX', ARGV[2])
+return token
+"""
+)
+# KEYS: lease, token, hold. ARGV: token, holder, milliseconds. A lease that ended unseen (Redis was away)
+# comes back only if nobody had the device meanwhile.
+_RENEW = """
+local mine = ARGV[1] .. ' ' .. ARGV[2]
+local held = redis.call('GET', KEYS[1])
+if held == mine then return redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+local newest = redis.call('GET', KEYS[2])
+if held or (newest and newest ~= ARGV[1]) or redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+redis.call('SET', KEYS[2], ARGV[1])
+redis.call('SET', KEYS[1], mine, 'PX', ARGV[3])
+return 1
+"""
+# KEYS: lease. ARGV: token, holder.
+_END = """
+if redis.call('GET', KEYS[1]) == ARGV[1] .. ' ' .. ARGV[2] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+# KEYS: hold. ARGV: hold.
+_HOLD = """
+return redis.call('SETNX', KEYS[1], ARGV[1])
+"""
+# KEYS: lease, token. No lease lives: whoever had the last one and was paused must not write any more.
+_FENCE = (
+    _NEXT_IN_LINE
+    + """
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+next_in_line(KEYS[2])
+return 1
+"""
+)
+
+
+class Leases:
+    """All devices of a farm; raises redis.RedisError where Redis does not answer."""
+
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+        self._claim = client.register_script(_CLAIM)
+        self._renew = client.register_script(_RENEW)
+        self._end = client.register_script(_END)
+        self._hold = client.register_script(_HOLD)
+        self._fence = client.register_script(_FENCE)
+
+    def claim(self, device_id: str, holder: str, ttl_s: float = LEASE_TTL_S) -> Lease | None:
+        """The device for ``holder`` alone, or None while another lease or a hold stands."""
+        token = self._claim(keys=_keys(device_id), args=[holder, _ms(ttl_s)])
+        return Lease(device_id, holder, token) if token else None
+
+    def renew(self, lease: Lease, ttl_s: float = LEASE_TTL_S) -> bool:
+        """False: the lease is lost, and somebody else may use the device."""
+        args = [str(lease.token), lease.holder, _ms(ttl_s)]
+        return self._renew(keys=_keys(lease.device_id), args=args) == 1
+
+    def end(self, lease: Lease) -> None:
+        self._end(keys=[lease_key(lease.device_id)], args=[str(lease.token), lease.holder])
+
+    def hold(self, hold: Hold) -> bool:
+        """No new lease from now on; False where somebody holds the device already."""
+        return self._hold(keys=[hold_key(hold.device_id)], args=[to_json(hold)]) == 1
+
+    def fence(self, device_id: str) -> bool:
+        """True once no lease lives; from then on results of earlier leases are refused."""
+        return self._fence(keys=[lease_key(device_id), token_key(device_id)], args=[]) == 1
+
+    def release(self, device_id: str) -> bool:
+        """End a hold; False where there was none."""
+        return self._client.delete(hold_key(device_id)) == 1
+
+    def held(self, device_id: str) -> Hold | None:
+        key = hold_key(device_id)
+        text = self._client.get(key)
+        return from_json(Hold, text, key) if text else None
+
+    def holds(self) -> dict[str, Hold]:
+        """By device id."""
+        keys = sorted(self._client.scan_iter(match=f"{HOLD_KEY_PREFIX}*"))
+        texts = ((key.decode(), self._client.get(key)) for key in keys)
+        found = [from_json(Hold, text, key) for key, text in texts if text]
+        return {hold.device_id: hold for hold in found}
+
+
+def _keys(device_id: str) -> list[str]:
+    return [lease_key(device_id), token_key(device_id), hold_key(device_id)]
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

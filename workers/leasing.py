@@ -1,0 +1,104 @@
+"""A worker's lease of its device while a batch runs: claimed, renewed from a thread, noticed when lost."""
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+
+import redis
+import structlog
+
+from orchestrator.domain.errors import InfraError, LeaseLost
+from orchestrator.domain.lease import Hold, Lease
+from orchestrator.domain.names import LEASE_RENEW_S, LEASE_TTL_S
+from orchestrator.storage.leases import Leases
+
+POLL_S = 0.2
+NEWS_EVERY_S = 10.0
+log = structlog.get_logger()
+
+
+class Held:
+    """A lease that is being renewed. ``check`` is cheap and may be called for every line of output."""
+
+    def __init__(self, leases: Leases, lease: Lease, ttl_s: float, renew_s: float) -> None:
+        self.lease = lease
+        self._leases = leases
+        self._ttl_s = ttl_s
+        self._renew_s = renew_s
+        self._lost = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raises LeaseLost once somebody else has the device."""
+        if self._lost.is_set():
+            raise LeaseLost(f"{self.lease.device_id}: the lease was lost while the batch ran")
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        with suppress(redis.RedisError):  # it ends by itself
+            self._leases.end(self.lease)
+
+    def _keep(self) -> None:
+        while not self._stop.wait(self._renew_s):
+            try:
+                if not self._leases.renew(self.lease, self._ttl_s):
+                    log.error("lease lost", device=self.lease.device_id)
+                    self._lost.set()
+                    return
+            except redis.RedisError as e:
+                # Redis may be restarting. Whether the lease outlived that is for the next renewal to say.
+                log.warning("lease not renewed", error=str(e))
+
+
+@contextmanager
+def leased(
+    leases: Leases,
+    device_id: str,
+    holder: str,
+    *,
+    timeout_s: float,
+    on_wait: Callable[[str], None] = lambda why: None,
+    ttl_s: float = LEASE_TTL_S,
+    renew_s: float = LEASE_RENEW_S,
+) -> Generator[Held]:
+    """Hold the device; ``on_wait`` is told now and then who has it meanwhile.
+
+    Raises:
+        InfraError: not free within ``timeout_s``; says who has it.
+    """
+    held = Held(leases, _claim(leases, device_id, holder, timeout_s, on_wait, ttl_s), ttl_s, renew_s)
+    try:
+        yield held
+    finally:
+        held.stop()
+
+
+def _claim(
+    leases: Leases,
+    device_id: str,
+    holder: str,
+    timeout_s: float,
+    on_wait: Callable[[str], None],
+    ttl_s: float,
+) -> Lease:
+    deadline, next_news = time.monotonic() + timeout_s, 0.0
+    while True:
+        lease = leases.claim(device_id, holder, ttl_s)
+        if lease is not None:
+            return lease
+        why = _why(leases.held(device_id))
+        now = time.monotonic()
+        if now >= deadline:
+            raise InfraError(f"{device_id} is {why}")
+        if now >= next_news:
+            on_wait(why)
+            next_news = now + NEWS_EVERY_S
+        time.sleep(POLL_S)  # Redis does not call us when a lease ends; the deadline above bounds the wait
+
+
+def _why(hold: Hold | None) -> str:
+    return hold.sentence if hold else "leased by another worker"
