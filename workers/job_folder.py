@@ -55,6 +55,8 @@ def _pass_lines(p: PassJob) -> list[str]:
     lines = [f"pass {p.shader} {x} {y} {z} {p.shared_bytes} {','.join(p.buffers)}"]
     if p.constants:  # 32 bits each; the shader reads them as the int that they are
         lines.append(f"constants {','.join(str(v & 0xFFFFFFFF) for v in p.constants)}")
+    if p.values:
+        lines.append(f"values {','.join(map(str, p.values))}")
     if p.subgroup:
         lines.append(f"subgroup {p.subgroup}")
     return lines

@@ -29,6 +29,8 @@ class PassJob:
     buffers: tuple[str, ...]
     constants: tuple[int, ...] = ()
     """Vulkan: values of specialisation constants 0, 1, …"""
+    values: tuple[int, ...] = ()
+    """Of this dispatch, in the order in which the shader declares them."""
     subgroup: int = 0
     """Vulkan: the subgroup size that the pass must run with; 0: any."""
 

@@ -78,6 +78,10 @@ class Pass:
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
     """Shape constants by name, 32-bit. ``{{ constants }}`` in the template declares them: literals on GLES,
     specialisation constants 0, 1, … on Vulkan, where one module then serves every shape."""
+    values: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Numbers of this dispatch alone by name, 32-bit and unsigned; at most 32. ``{{ values }}`` in the
+    template declares them as ``uint``: uniforms on GLES, push constants on Vulkan. Dispatches that differ in
+    nothing else share one program."""
     subgroups: Subgroups | None = None
     """None: right with any subgroup size."""
 

@@ -133,6 +133,7 @@ class Preparer:
                     shared_bytes=p.shared_bytes,
                     buffers=p.buffers,
                     constants=p.constants,
+                    values=p.values,
                     subgroup=p.subgroup,
                 )
                 for p, digest in zip(rendered.passes, digests, strict=True)

@@ -1,9 +1,11 @@
 """Render a case: GLSL text of every pass, and the code hash.
 
-A template sees the workload parameters, the axes, ``api``, ``workgroup``, ``shared_bytes``, ``constants`` and
-the pass's own context, the later ones winning. ``constants`` declares the pass's shape constants: literals on
-GLES, specialisation constants 0, 1, … on Vulkan. An undefined name is an error (StrictUndefined). Output is
-ASCII with LF and ends with one LF; trailing blanks are removed, so that the code hash depends on the code.
+A template sees the workload parameters, the axes, ``api``, ``workgroup``, ``shared_bytes``, ``constants``,
+``values`` and the pass's own context, the later ones winning. ``constants`` declares the pass's shape
+constants: literals on GLES, specialisation constants 0, 1, … on Vulkan. ``values`` declares what only its
+dispatch knows (decision 0019): an array of uniforms on GLES, a block of push constants on Vulkan. An
+undefined name is an error (StrictUndefined). Output is ASCII with LF and ends with one LF; trailing blanks are
+removed, so that the code hash depends on the code.
 """
 
 import json
@@ -29,6 +31,8 @@ from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.suggest import did_you_mean
 
 CONTRACT_VERSION = 1
+VALUES_MAX = 32
+"""128 bytes of push constants: what every Vulkan device offers. The runner takes no more."""
 GLES, VULKAN = "gles", "vulkan"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -46,6 +50,8 @@ class RenderedPass:
     buffers: tuple[str, ...]
     constants: tuple[int, ...] = ()
     """Vulkan: values of specialisation constants 0, 1, …; on GLES they are literals of ``glsl``."""
+    values: tuple[int, ...] = ()
+    """Of the dispatch; ``glsl`` is the same whatever they are."""
     subgroup: int = 0
     """The subgroup size that it must run with; 0: any."""
 
@@ -79,7 +85,8 @@ def _render(loaded: LoadedKernel, case: Case, step: Pass, api: str) -> RenderedP
         "api": api,
         "workgroup": step.workgroup,
         "shared_bytes": step.shared_bytes,
-        "constants": _declarations(step, api, where),
+        "constants": _constants(step, api, where),
+        "values": _values(step, api, where),
         **step.context,
     }
     try:
@@ -108,11 +115,12 @@ def _render(loaded: LoadedKernel, case: Case, step: Pass, api: str) -> RenderedP
         shared_bytes=step.shared_bytes,
         buffers=step.buffers,
         constants=tuple(step.constants.values()) if api == VULKAN else (),
+        values=tuple(step.values.values()),
         subgroup=0 if step.subgroups is None else step.subgroups.size,
     )
 
 
-def _declarations(step: Pass, api: str, where: Path) -> str:
+def _constants(step: Pass, api: str, where: Path) -> str:
     """GLSL lines that declare the pass's constants."""
     for name, value in step.constants.items():
         if not _NAME.fullmatch(name) or not 0 <= value < 1 << 31:
@@ -124,6 +132,25 @@ def _declarations(step: Pass, api: str, where: Path) -> str:
     else:
         lines = [f"const int {name} = {value};" for name, value in step.constants.items()]
     return "\n".join(lines)
+
+
+def _values(step: Pass, api: str, where: Path) -> str:
+    """GLSL lines that declare the pass's values, by names that stand for them in the text."""
+    if len(step.values) > VALUES_MAX:
+        raise KernelFolderError(f"{where}: {len(step.values)} values of a pass; {VALUES_MAX} at most.")
+    for name, value in step.values.items():
+        if not _NAME.fullmatch(name) or name in step.constants or not 0 <= value < 1 << 32:
+            raise KernelFolderError(
+                f"{where}: value '{name}' = {value}; give a GLSL name that no constant has, and a number "
+                f"from 0 to {2**32 - 1}."
+            )
+    if not step.values:
+        return ""
+    if api == VULKAN:
+        members = "".join(f"    uint {name};\n" for name in step.values)
+        return f"layout(push_constant) uniform TilefarmValues {{\n{members}}};"
+    names = [f"#define {name} tilefarm_values[{i}]" for i, name in enumerate(step.values)]
+    return "\n".join([f"uniform highp uint tilefarm_values[{len(names)}];", *names])
 
 
 @lru_cache(maxsize=32)
@@ -166,4 +193,6 @@ def _code_hash(
         contract["api"] = api
     if any(p.constants or p.subgroup for p in passes):
         contract["specialised"] = [[p.constants, p.subgroup] for p in passes]
+    if any(p.values for p in passes):
+        contract["values"] = [p.values for p in passes]
     return sha256_hex(json.dumps(contract, sort_keys=True).encode("ascii"))[:16]

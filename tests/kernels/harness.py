@@ -53,13 +53,19 @@ def make_case(
     """A case with the kernel's defaults for everything not given; words of the workload are resolved."""
     defaults = {a.name: a.default for a in (*kernel.params, *kernel.axes) if a.default is not None}
     shape = {p.name: workload.get(p.name, defaults.get(p.name)) for p in kernel.params}
-    resolved = {name: shape[value] if isinstance(value, str) else value for name, value in shape.items()}
+    resolved = {name: _followed(name, shape) for name in shape}
     chosen = axes or {}
     variant = {a.name: chosen.get(a.name, defaults.get(a.name)) for a in kernel.axes}
     unknown = (set(workload) - set(shape)) | (set(chosen) - set(variant))
     if unknown:
         raise KeyError(f"{kernel.name} has no {sorted(unknown)}")
     return Case(kernel.name, kernel.op, _given(resolved), _given(variant), inputs, seed)
+
+
+def _followed(name: str, shape: Mapping[str, AxisValue | None]) -> AxisValue | None:
+    """The value of a parameter, or of the one that it names."""
+    value = shape[name]
+    return _followed(value, shape) if isinstance(value, str) and value in shape else value
 
 
 def _given(values: Mapping[str, AxisValue | None]) -> dict[str, AxisValue]:
@@ -200,6 +206,7 @@ class Bench:
                     p.shared_bytes,
                     p.buffers,
                     p.constants,
+                    p.values,
                 )
                 for p in rendered.passes
             ],

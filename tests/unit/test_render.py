@@ -136,10 +136,69 @@ def test_a_constant_that_is_no_glsl_int_is_refused(tmp_path: Path, constant: str
         render_case(loaded, make_case(loaded.kernel, {}))
 
 
+VALUE = "#version 310 es\n{{ values }}\nvoid main() {}\n"
+
+
+def _value(folder: Path, passed: str) -> LoadedKernel:
+    loaded = _constant(folder, passed)
+    (loaded.folder / "small.comp.j2").write_text(VALUE, encoding="utf-8")
+    return load_kernel(loaded.folder)
+
+
+def test_values_are_uniforms_on_gles_and_push_constants_on_vulkan(tmp_path: Path) -> None:
+    loaded = _value(tmp_path, 'values={"TILE": 4294967295, "LAST": 0}')
+    (gles,) = render_case(loaded, make_case(loaded.kernel, {})).passes
+    assert gles.glsl == (
+        "#version 310 es\nuniform highp uint tilefarm_values[2];\n#define TILE tilefarm_values[0]\n"
+        "#define LAST tilefarm_values[1]\nvoid main() {}\n"
+    )
+    (vulkan,) = render_case(loaded, make_case(loaded.kernel, {}, axes={"api": "vulkan"})).passes
+    assert vulkan.glsl == (
+        "#version 310 es\nlayout(push_constant) uniform TilefarmValues {\n    uint TILE;\n    uint LAST;\n"
+        "};\nvoid main() {}\n"
+    )
+    assert gles.values == vulkan.values == (4294967295, 0)
+    assert gles.constants == vulkan.constants == ()
+
+
+def test_a_pass_without_values_declares_none(tmp_path: Path) -> None:
+    loaded = _value(tmp_path, "values={}")
+    (only,) = render_case(loaded, make_case(loaded.kernel, {})).passes
+    assert (only.glsl, only.values) == ("#version 310 es\n\nvoid main() {}\n", ())
+
+
+def test_the_code_hash_follows_values_though_the_text_does_not(tmp_path: Path) -> None:
+    passed = ("values={}", 'values={"N": 3}', 'values={"N": 4}')
+    loaded = [_value(tmp_path / str(number), words) for number, words in enumerate(passed)]
+    for api in ("gles", "vulkan"):
+        assert len({_hash(kernel, api=api) for kernel in loaded}) == len(passed)
+        cases = [make_case(kernel.kernel, {}, axes={"api": api}) for kernel in loaded[1:]]
+        three, four = (
+            render_case(kernel, case).passes for kernel, case in zip(loaded[1:], cases, strict=True)
+        )
+        assert three[0].glsl == four[0].glsl
+
+
+@pytest.mark.parametrize("value", ['"N": -1', '"N": 2**32', '"1N": 3', '"N;": 3', '"": 3'])
+def test_a_value_that_is_no_glsl_uint_is_refused(tmp_path: Path, value: str) -> None:
+    loaded = _value(tmp_path, f"values={{{value}}}")
+    with pytest.raises(KernelFolderError, match=r"small\.comp\.j2: value .* give a GLSL name"):
+        render_case(loaded, make_case(loaded.kernel, {}))
+
+
+def test_values_and_constants_do_not_share_names_and_are_few(tmp_path: Path) -> None:
+    loaded = _value(tmp_path / "same", 'constants={"N": 3}, values={"N": 3}')
+    with pytest.raises(KernelFolderError, match="that no constant has"):
+        render_case(loaded, make_case(loaded.kernel, {}))
+    loaded = _value(tmp_path / "many", 'values={f"N{i}": i for i in range(33)}')
+    with pytest.raises(KernelFolderError, match="33 values of a pass; 32 at most"):
+        render_case(loaded, make_case(loaded.kernel, {}))
+
+
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ("one\n{{ nonsuch }}\n", r"small\.comp\.j2:2: 'nonsuch' is undefined.*unroll, workgroup"),
+        ("one\n{{ nonsuch }}\n", r"small\.comp\.j2:2: 'nonsuch' is undefined.*unroll, values, workgroup"),
         ("one\ntwo\n{% if %}\n", r"small\.comp\.j2:3: "),
         ("{{ 1 // 0 }}\n", r"small\.comp\.j2:1: .*zero"),
         ('{% include "smal.comp.j2" %}\n', r"template 'smal\.comp\.j2' not found\. Did you mean"),

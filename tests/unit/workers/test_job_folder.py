@@ -21,7 +21,15 @@ CASE = CaseJob(
         BufferJob("raw", "out", "u32", 12),
     ],
     passes=[
-        PassJob("c" * 64, (4, 2, 1), 4096, ("q", "s", "o"), constants=(1500, -1), subgroup=32),
+        PassJob(
+            "c" * 64,
+            (4, 2, 1),
+            4096,
+            ("q", "s", "o"),
+            constants=(1500, -1),
+            values=(0, 2**32 - 1),
+            subgroup=32,
+        ),
         PassJob("d" * 64, (1, 1, 1), 0, ("o", "raw")),
     ],
     checks=[CheckJob("o", "e" * 64, 1e-6, 0.0, 2.5e-10, "always", shape=(8, 8))],
@@ -56,6 +64,7 @@ buffer o inout f32 64 {"b" * 64}
 buffer raw out u32 12
 pass {"c" * 64} 4 2 1 4096 q,s,o
 constants 1500,4294967295
+values 0,4294967295
 subgroup 32
 pass {"d" * 64} 1 1 1 0 o,raw
 check o {"e" * 64} 1e-06 0.0 2.5e-10
@@ -95,6 +104,7 @@ def test_what_is_not_asked_for_is_not_written() -> None:
         "warmup_ms",
         "idle_replays",
         "constants",
+        "values",
         "subgroup",
         "shape",
         "keep",

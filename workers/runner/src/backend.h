@@ -55,6 +55,7 @@ struct shader {
     size_t size;
     const uint32_t *constants; /* values of specialisation constants 0, 1, ... */
     size_t constant_count;
+    size_t value_count; /* that every dispatch of it will bring */
     size_t binding_count;
     uint32_t subgroup; /* required subgroup size; 0: any */
 };
@@ -86,6 +87,8 @@ struct dispatch {
     uint32_t grid[3];
     const struct binding *bindings; /* the i-th at binding i */
     size_t binding_count;
+    const uint32_t *values; /* as many as the program was compiled for */
+    size_t value_count;
 };
 
 /* All passes of a case, in order, each waiting for the writes of the one before. */

@@ -54,6 +54,8 @@ bool case_compile(struct case_run *run) {
     for (size_t i = 0; i < count; i++) {
         struct dispatch *d = &run->dispatches[i];
         memcpy(d->grid, run->spec->passes[i].grid, sizeof d->grid);
+        d->values = run->spec->passes[i].values;
+        d->value_count = run->spec->passes[i].value_count;
         if (!seen_before(run, i, &d->program) &&
             !compile_new(run, &run->spec->passes[i], &d->program)) {
             return false;

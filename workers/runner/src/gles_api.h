@@ -63,6 +63,10 @@
     X(void, LinkProgram, (GLuint))                                                                 \
     X(void, GetProgramiv, (GLuint, GLenum, GLint *))                                               \
     X(void, GetProgramInfoLog, (GLuint, GLsizei, GLsizei *, GLchar *))                             \
+    X(void, GetUniformIndices, (GLuint, GLsizei, const GLchar *const *, GLuint *))                 \
+    X(void, GetActiveUniformsiv, (GLuint, GLsizei, const GLuint *, GLenum, GLint *))               \
+    X(GLint, GetUniformLocation, (GLuint, const GLchar *))                                         \
+    X(void, Uniform1uiv, (GLint, GLsizei, const GLuint *))                                         \
     X(void, UseProgram, (GLuint))                                                                  \
     X(void, DeleteProgram, (GLuint))                                                               \
     X(void, GenBuffers, (GLsizei, GLuint *))                                                       \

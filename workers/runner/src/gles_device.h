@@ -17,6 +17,8 @@ struct gles_device {
 struct gles_program {
     struct program base;
     GLuint name;
+    GLint values;      /* location of the array that takes a dispatch's values; -1: none */
+    GLint value_count; /* that the shader reads: a driver may drop the others */
 };
 
 struct gles_buffer {

@@ -5,7 +5,11 @@
 #define WAIT_NS UINT64_C(1000000000)
 
 static void dispatch(struct gles_device *d, const struct dispatch *pass) {
-    d->gl.UseProgram(((struct gles_program *)pass->program)->name);
+    const struct gles_program *program = (const struct gles_program *)pass->program;
+    d->gl.UseProgram(program->name);
+    if (program->values >= 0) {
+        d->gl.Uniform1uiv(program->values, program->value_count, pass->values);
+    }
     for (size_t i = 0; i < pass->binding_count; i++) {
         const struct binding *b = &pass->bindings[i];
         d->gl.BindBufferRange(GL_SHADER_STORAGE_BUFFER, (GLuint)i,

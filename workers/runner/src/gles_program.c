@@ -1,10 +1,13 @@
 /* Compute shaders of the GLES backend: compile, link, and the driver's log where it refuses. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gles_device.h"
 
 #define SOURCE_MAX (16u << 20)
+#define VALUES "tilefarm_values[0]"
 
 static void take_log(struct log *log, GLint length,
                      void(GL_APIENTRY *get)(GLuint, GLsizei, GLsizei *, GLchar *), GLuint name) {
@@ -71,6 +74,43 @@ static bool read_group(struct gles_device *d, struct gles_program *program,
     return gles_check(d, "compile and link", failure);
 }
 
+/* The array that takes a dispatch's values. How many it has the driver tells: those up to the last
+ * one that the shader reads, at least. */
+static bool find_values(struct gles_device *d, struct gles_program *program, size_t given,
+                        struct log *log, struct failure *failure) {
+    const GLchar *name = VALUES;
+    GLuint index = GL_INVALID_INDEX;
+    GLint type = 0;
+    program->values = -1;
+    d->gl.GetUniformIndices(program->name, 1, &name, &index);
+    if (index != GL_INVALID_INDEX) {
+        program->values = d->gl.GetUniformLocation(program->name, name);
+        d->gl.GetActiveUniformsiv(program->name, 1, &index, GL_UNIFORM_SIZE, &program->value_count);
+        d->gl.GetActiveUniformsiv(program->name, 1, &index, GL_UNIFORM_TYPE, &type);
+    }
+    if (!gles_check(d, "values", failure)) {
+        return false;
+    }
+    char text[160];
+    if (program->values < 0 && given == 0) {
+        return true;
+    }
+    if (program->values < 0) {
+        (void)snprintf(text, sizeof text, "the shader reads no values, and the pass gives %zu",
+                       given);
+    } else if (type != GL_UNSIGNED_INT) {
+        (void)snprintf(text, sizeof text, "the shader's values are no uint");
+    } else if ((size_t)program->value_count > given) {
+        (void)snprintf(text, sizeof text, "the shader reads %d values, and the pass gives %zu",
+                       program->value_count, given);
+    } else {
+        return true;
+    }
+    log->text = strdup(text);
+    log->size = log->text == NULL ? 0 : strlen(log->text);
+    return fail(failure, FAULT_LINK, "%s", text);
+}
+
 /* GLES has neither, so a job that asks for them is wrong. */
 static bool asks_for_less(const struct shader *source, struct failure *failure) {
     if (source->constant_count > 0) {
@@ -99,8 +139,9 @@ struct program *gles_compile(struct device *device, const struct shader *source,
         return NULL;
     }
     program->name = d->gl.CreateProgram();
-    bool good =
-        link_program(d, program->name, shader, log, failure) && read_group(d, program, failure);
+    bool good = link_program(d, program->name, shader, log, failure) &&
+                read_group(d, program, failure) &&
+                find_values(d, program, source->value_count, log, failure);
     d->gl.DeleteShader(shader);
     if (!good) {
         gles_program_free(device, &program->base);

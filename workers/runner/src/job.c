@@ -15,6 +15,7 @@ void job_free(struct job *job) {
         for (size_t p = 0; p < c->pass_count; p++) {
             free(c->passes[p].bindings);
             free(c->passes[p].constants);
+            free(c->passes[p].values);
         }
         free(c->passes);
         free(c->buffers);

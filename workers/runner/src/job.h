@@ -12,6 +12,7 @@
 #define JOB_FILE_MAX (64u << 20)
 #define JOB_BINDINGS_MAX 64
 #define JOB_CONSTANTS_MAX 64
+#define JOB_VALUES_MAX 32 /* 128 bytes of push constants: what every Vulkan device offers */
 #define JOB_DIMENSIONS_MAX 8
 
 enum buffer_role { ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_SCRATCH };
@@ -40,7 +41,9 @@ struct job_pass {
     uint32_t *bindings; /* indices of buffers; the i-th is bound at binding i */
     size_t constant_count;
     uint32_t *constants; /* values of specialisation constants 0, 1, ... */
-    unsigned subgroup;   /* size that the pass must run with; 0: any */
+    size_t value_count;
+    uint32_t *values;  /* numbers of this dispatch, which need no program of their own */
+    unsigned subgroup; /* size that the pass must run with; 0: any */
 };
 
 struct job_case {

@@ -119,6 +119,7 @@ static const struct statement statements[] = {
     {"buffer", 5, 6, IN_CASE, false, on_buffer, "buffer NAME ROLE DTYPE COUNT [BLOB]"},
     {"pass", 7, 7, IN_CASE, false, on_pass, "pass SHADER_BLOB GX GY GZ SHARED_BYTES BUF[,BUF...]"},
     {"constants", 2, 2, IN_CASE, false, on_constants, "constants V0[,V1...]"},
+    {"values", 2, 2, IN_CASE, false, on_values, "values V0[,V1...]"},
     {"subgroup", 2, 2, IN_CASE, false, on_subgroup, "subgroup SIZE"},
     {"check", 6, 6, IN_CASE, false, on_check, "check BUFFER REF_BLOB ATOL RTOL NMSE"},
     {"shape", 3, 3, IN_CASE, false, on_shape, "shape BUFFER D0[,D1...]"},

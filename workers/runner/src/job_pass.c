@@ -64,33 +64,47 @@ static bool has_pass(struct parser *p) {
     return p->open->pass_count > 0 || parser_bad(p, "%s: no pass above", word(p, 0));
 }
 
-static bool add_constant(struct parser *p, const char *item) {
-    struct job_pass *pass = last_pass(p);
-    uint64_t value = 0;
-    if (!word_u64(item, 0, UINT32_MAX, &value)) {
-        return parser_bad(p, "constants: V%zu: \"%.80s\" is not a whole number from 0 to %" PRIu32,
-                          pass->constant_count, item, UINT32_MAX);
+static bool add_number(struct parser *p, const char *item, size_t max, uint32_t *numbers,
+                       size_t *count) {
+    uint64_t number = 0;
+    if (!word_u64(item, 0, UINT32_MAX, &number)) {
+        return parser_bad(p, "%s: V%zu: \"%.80s\" is not a whole number from 0 to %" PRIu32,
+                          word(p, 0), *count, item, UINT32_MAX);
     }
-    if (pass->constant_count == JOB_CONSTANTS_MAX) {
-        return parser_bad(p, "constants: more than %d values", JOB_CONSTANTS_MAX);
+    if (*count == max) {
+        return parser_bad(p, "%s: more than %zu", word(p, 0), max);
     }
-    pass->constants[pass->constant_count++] = (uint32_t)value;
+    numbers[(*count)++] = (uint32_t)number;
     return true;
 }
 
-bool on_constants(struct parser *p) {
-    if (!has_pass(p)) {
-        return false;
-    }
+static bool add_constant(struct parser *p, const char *item) {
     struct job_pass *pass = last_pass(p);
-    if (pass->constants != NULL) {
-        return parser_bad(p, "constants: are given twice for one pass");
+    return add_number(p, item, JOB_CONSTANTS_MAX, pass->constants, &pass->constant_count);
+}
+
+static bool add_value(struct parser *p, const char *item) {
+    struct job_pass *pass = last_pass(p);
+    return add_number(p, item, JOB_VALUES_MAX, pass->values, &pass->value_count);
+}
+
+/* Makes room for the numbers that the statement lists; only once for each pass. */
+static bool make_numbers(struct parser *p, uint32_t **numbers, size_t max) {
+    if (*numbers != NULL) {
+        return parser_bad(p, "%s: are given twice for one pass", word(p, 0));
     }
-    pass->constants = malloc(JOB_CONSTANTS_MAX * sizeof *pass->constants);
-    if (pass->constants == NULL) {
-        return parser_bad(p, "out of memory");
-    }
-    return take_list(p, 1, add_constant);
+    *numbers = malloc(max * sizeof **numbers);
+    return *numbers != NULL || parser_bad(p, "out of memory");
+}
+
+bool on_constants(struct parser *p) {
+    return has_pass(p) && make_numbers(p, &last_pass(p)->constants, JOB_CONSTANTS_MAX) &&
+           take_list(p, 1, add_constant);
+}
+
+bool on_values(struct parser *p) {
+    return has_pass(p) && make_numbers(p, &last_pass(p)->values, JOB_VALUES_MAX) &&
+           take_list(p, 1, add_value);
 }
 
 bool on_subgroup(struct parser *p) {

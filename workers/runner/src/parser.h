@@ -49,6 +49,7 @@ bool on_endcase(struct parser *p);
 /* Of passes and outputs (job_pass.c). */
 bool on_pass(struct parser *p);
 bool on_constants(struct parser *p);
+bool on_values(struct parser *p);
 bool on_subgroup(struct parser *p);
 bool on_check(struct parser *p);
 bool on_shape(struct parser *p);

@@ -62,7 +62,9 @@ static bool run(struct device *d, const struct parts *parts, struct trial *trial
     const struct dispatch dispatch = {.program = parts->program,
                                       .grid = {trial->groups, 1, 1},
                                       .bindings = bindings,
-                                      .binding_count = 2};
+                                      .binding_count = 2,
+                                      .values = trial->in,
+                                      .value_count = trial->shader.value_count};
     const struct sequence sequence = {.dispatches = &dispatch, .count = 1};
     return d->backend->write(d, parts->in, 0, trial->in, trial->in_count * 4, failure) &&
            d->backend->fill(d, parts->out, 0, trial->out_count * 4, 0, failure) &&

@@ -5,7 +5,8 @@
 #include "backend.h"
 
 struct trial {
-    struct shader shader; /* reads words at binding 0 and writes words at binding 1 */
+    struct shader shader; /* reads words at binding 0, the first of them as its values, too, and
+                           * writes words at binding 1 */
     uint32_t groups;      /* work groups along x */
     const uint32_t *in;
     size_t in_count;

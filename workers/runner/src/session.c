@@ -49,7 +49,8 @@ bool session_device(struct session *s, const char *api, bool *opened, struct fai
 
 bool session_same_program(const struct job_pass *a, const struct job_pass *b) {
     return strcmp(a->shader, b->shader) == 0 && a->subgroup == b->subgroup &&
-           a->binding_count == b->binding_count && a->constant_count == b->constant_count &&
+           a->binding_count == b->binding_count && a->value_count == b->value_count &&
+           a->constant_count == b->constant_count &&
            (a->constant_count == 0 ||
             memcmp(a->constants, b->constants, a->constant_count * sizeof *a->constants) == 0);
 }
@@ -62,6 +63,7 @@ static struct program *compile(struct session *s, const struct job_pass *pass,
         .size = source->size,
         .constants = pass->constants,
         .constant_count = pass->constant_count,
+        .value_count = pass->value_count,
         .binding_count = pass->binding_count,
         .subgroup = pass->subgroup,
     };

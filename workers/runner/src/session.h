@@ -10,7 +10,8 @@
 #include "stage.h"
 
 struct compiled {
-    const struct job_pass *pass; /* shader, constants, subgroup size and bindings it was made for */
+    const struct job_pass *pass; /* shader, constants, subgroup size, bindings and number of values
+                                  * it was made for */
     struct program *program;
     int64_t compile_ns;
 };

@@ -16,6 +16,11 @@ enum {
     OP_ENTRY_POINT = 15,
     OP_EXECUTION_MODE = 16,
     OP_CAPABILITY = 17,
+    OP_TYPE_INT = 21,
+    OP_TYPE_FLOAT = 22,
+    OP_TYPE_VECTOR = 23,
+    OP_TYPE_ARRAY = 28,
+    OP_TYPE_STRUCT = 30,
     OP_TYPE_POINTER = 32,
     OP_CONSTANT = 43,
     OP_CONSTANT_COMPOSITE = 44,
@@ -25,6 +30,7 @@ enum {
     OP_FUNCTION_END = 56,
     OP_VARIABLE = 59,
     OP_DECORATE = 71,
+    OP_MEMBER_DECORATE = 72,
     OP_EXECUTION_MODE_ID = 331,
     MODEL_GL_COMPUTE = 5,
     MODE_LOCAL_SIZE = 17,
@@ -33,9 +39,11 @@ enum {
     CLASS_PUSH_CONSTANT = 9,
     DECORATION_SPEC_ID = 1,
     DECORATION_BUFFER_BLOCK = 3,
+    DECORATION_ARRAY_STRIDE = 6,
     DECORATION_BUILT_IN = 11,
     DECORATION_BINDING = 33,
     DECORATION_DESCRIPTOR_SET = 34,
+    DECORATION_OFFSET = 35,
     BUILT_IN_WORKGROUP_SIZE = 25,
     GROUP_NON_UNIFORM = 61, /* the first of the capabilities of subgroups, and the last */
     GROUP_NON_UNIFORM_QUAD = 68
@@ -71,6 +79,9 @@ struct id {
     uint32_t value;         /* of a constant */
     uint32_t parts[3];      /* ids of a constant vector's parts */
     uint32_t pointee;       /* of a pointer type */
+    uint64_t bytes;         /* of a type; 0: not known */
+    uint32_t stride;        /* of an array type */
+    uint32_t last, offset;  /* the member of a structure that lies furthest, and where */
     uint32_t spec, binding; /* plus one; 0: not decorated so */
     bool is_constant, is_vector, is_buffer_block;
 };
@@ -165,9 +176,57 @@ static bool note_decoration(struct reader *r, const struct op *op) {
     case DECORATION_DESCRIPTOR_SET:
         return value == 0 ||
                refuse(r->reason, "descriptor set %" PRIu32 ": only 0 is bound", value);
+    case DECORATION_ARRAY_STRIDE:
+        target->stride = value;
+        return true;
     default:
         return true;
     }
+}
+
+static void note_member(struct reader *r, const struct op *op) {
+    struct id *target = op->count >= 4 ? id_of(r, op->args[0]) : NULL;
+    if (target != NULL && op->args[2] == DECORATION_OFFSET && op->args[3] >= target->offset) {
+        target->last = op->args[1];
+        target->offset = op->args[3];
+    }
+}
+
+/* Sizes of what push constants are made of: numbers, vectors, arrays and structures of them. The
+ * parts of a type come before it. */
+static void note_type(struct reader *r, const struct op *op) {
+    struct id *type = op->count >= 2 ? id_of(r, op->args[0]) : NULL;
+    if (type == NULL) {
+        return;
+    }
+    uint32_t first = op->args[1], second = op->count >= 3 ? op->args[2] : 0;
+    const struct id *part = NULL;
+    switch (op->code) {
+    case OP_TYPE_STRUCT:
+        part = type->last < op->count - 1 ? id_of(r, op->args[1 + type->last]) : NULL;
+        type->bytes = part == NULL || part->bytes == 0 ? 0 : type->offset + part->bytes;
+        return;
+    case OP_TYPE_ARRAY:
+        part = id_of(r, second); /* the length */
+        type->bytes = part == NULL ? 0 : (uint64_t)type->stride * part->value;
+        return;
+    case OP_TYPE_VECTOR:
+        part = id_of(r, first);
+        type->bytes = part == NULL ? 0 : part->bytes * second;
+        return;
+    default: /* a number of so many bits */
+        type->bytes = first / 8;
+        return;
+    }
+}
+
+static bool note_push(struct reader *r, const struct id *block) {
+    r->facts->pushes = true;
+    if (block == NULL || block->bytes == 0 || block->bytes > UINT32_MAX) {
+        return refuse(r->reason, "values that are no numbers, or no structure of them");
+    }
+    r->facts->push_bytes = (uint32_t)block->bytes;
+    return true;
 }
 
 static void note_constant(struct reader *r, const struct op *op) {
@@ -190,17 +249,17 @@ static void note_vector(struct reader *r, const struct op *op) {
     }
 }
 
-static void note_variable(struct reader *r, const struct op *op) {
+static bool note_variable(struct reader *r, const struct op *op) {
     const struct id *type = op->count >= 3 ? id_of(r, op->args[0]) : NULL;
     const struct id *variable = op->count >= 3 ? id_of(r, op->args[1]) : NULL;
     if (type == NULL || variable == NULL) {
-        return;
+        return true;
     }
     if (op->args[2] == CLASS_PUSH_CONSTANT) {
-        r->facts->pushes = true;
+        return note_push(r, id_of(r, type->pointee));
     }
     if (variable->binding == 0) {
-        return;
+        return true;
     }
     size_t binding = variable->binding - 1;
     const struct id *block = id_of(r, type->pointee);
@@ -210,6 +269,7 @@ static void note_variable(struct reader *r, const struct op *op) {
     if (r->facts->binding_count <= binding) {
         r->facts->binding_count = binding + 1;
     }
+    return true;
 }
 
 static bool note(struct reader *r, const struct op *op) {
@@ -231,6 +291,16 @@ static bool note(struct reader *r, const struct op *op) {
         return true;
     case OP_DECORATE:
         return note_decoration(r, op);
+    case OP_MEMBER_DECORATE:
+        note_member(r, op);
+        return true;
+    case OP_TYPE_INT:
+    case OP_TYPE_FLOAT:
+    case OP_TYPE_VECTOR:
+    case OP_TYPE_ARRAY:
+    case OP_TYPE_STRUCT:
+        note_type(r, op);
+        return true;
     case OP_TYPE_POINTER:
         id = op->count >= 3 ? id_of(r, op->args[0]) : NULL;
         if (id != NULL) {
@@ -250,8 +320,7 @@ static bool note(struct reader *r, const struct op *op) {
         r->in_function = op->code == OP_FUNCTION;
         return true;
     case OP_VARIABLE:
-        note_variable(r, op);
-        return true;
+        return note_variable(r, op);
     default:
         return true;
     }

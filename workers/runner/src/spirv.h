@@ -17,6 +17,7 @@ struct spirv_facts {
     size_t binding_count; /* the highest binding used, plus one */
     uint64_t uniforms;    /* bit i: binding i is a uniform buffer, not a storage buffer */
     bool pushes;          /* there is a block of push constants */
+    uint32_t push_bytes;  /* its size */
     struct features needs;
     uint32_t subgroup_operations; /* bits of VkSubgroupFeatureFlagBits */
 };

@@ -4,8 +4,6 @@
 
 #include "vk_instance.h"
 
-#define VK_PUSH_WORDS 32u /* 128 bytes: what every device offers */
-
 struct vk_buffer {
     struct gpu_buffer base;
     VkBuffer handle;
@@ -19,9 +17,8 @@ struct vk_program {
     VkPipelineLayout layout;
     VkPipeline pipeline;
     size_t binding_count;
-    uint64_t uniforms; /* as in struct spirv_facts */
-    bool pushes;
-    uint32_t push[VK_PUSH_WORDS]; /* the constants, for shaders that want them pushed */
+    uint64_t uniforms;  /* as in struct spirv_facts */
+    size_t value_count; /* words of push constants */
 };
 
 struct vk_device {

@@ -74,9 +74,9 @@ static void record_pass(struct vk_device *d, const struct dispatch *pass, VkDesc
     d->api.CmdBindPipeline(d->commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
     d->api.CmdBindDescriptorSets(d->commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->layout, 0, 1, &set,
                                  0, NULL);
-    if (p->pushes) {
+    if (p->value_count > 0) {
         d->api.CmdPushConstants(d->commands, p->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                sizeof p->push, p->push);
+                                (uint32_t)(4 * p->value_count), pass->values);
     }
     d->api.CmdDispatch(d->commands, pass->grid[0], pass->grid[1], pass->grid[2]);
     d->api.CmdPipelineBarrier(d->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,

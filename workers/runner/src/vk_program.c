@@ -116,6 +116,24 @@ static bool check_bindings(const struct shader *shader, const struct spirv_facts
     return refuse(log, failure, text);
 }
 
+/* A block of another size would leave some of its members unset, or shift them. */
+static bool check_values(const struct shader *shader, const struct spirv_facts *facts,
+                         struct log *log, struct failure *failure) {
+    char text[128];
+    size_t given = shader->value_count;
+    if (given > 0 && !facts->pushes) {
+        (void)snprintf(text, sizeof text, "the shader reads no values, and the pass gives %zu",
+                       given);
+    } else if (facts->push_bytes != 4 * given) {
+        (void)snprintf(text, sizeof text,
+                       "the shader reads %" PRIu32 " bytes of values, and the pass gives %zu",
+                       facts->push_bytes, 4 * given);
+    } else {
+        return true;
+    }
+    return refuse(log, failure, text);
+}
+
 static bool make_layout(struct vk_device *d, struct vk_program *p, struct failure *failure) {
     VkDescriptorSetLayoutBinding bindings[SPIRV_BINDINGS_MAX];
     for (size_t i = 0; i < p->binding_count; i++) {
@@ -131,12 +149,12 @@ static bool make_layout(struct vk_device *d, struct vk_program *p, struct failur
         .bindingCount = (uint32_t)p->binding_count,
         .pBindings = bindings};
     const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
-                                      .size = sizeof p->push};
+                                      .size = (uint32_t)(4 * p->value_count)};
     const VkPipelineLayoutCreateInfo layout = {.sType =
                                                    VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                                .setLayoutCount = 1,
                                                .pSetLayouts = &p->set_layout,
-                                               .pushConstantRangeCount = p->pushes ? 1 : 0,
+                                               .pushConstantRangeCount = p->value_count > 0 ? 1 : 0,
                                                .pPushConstantRanges = &push};
     return vk_good(d->api.CreateDescriptorSetLayout(d->handle, &set, NULL, &p->set_layout),
                    "vkCreateDescriptorSetLayout", failure) &&
@@ -207,20 +225,16 @@ static bool check(const struct vk_device *d, const uint32_t *words, const struct
                     reason)) {
         return refuse(log, failure, reason);
     }
-    if (shader->binding_count > SPIRV_BINDINGS_MAX ||
-        (facts.pushes && shader->constant_count > VK_PUSH_WORDS)) {
-        return fail(failure, FAULT_UNSUPPORTED, "at most %d bindings and %u pushed constants",
-                    SPIRV_BINDINGS_MAX, VK_PUSH_WORDS);
+    if (shader->binding_count > SPIRV_BINDINGS_MAX) {
+        return fail(failure, FAULT_UNSUPPORTED, "at most %d bindings", SPIRV_BINDINGS_MAX);
     }
     memcpy(p->base.group, facts.group, sizeof facts.group);
     p->binding_count = shader->binding_count;
     p->uniforms = facts.uniforms;
-    p->pushes = facts.pushes;
-    for (size_t i = 0; p->pushes && i < shader->constant_count; i++) {
-        p->push[i] = shader->constants[i];
-    }
+    p->value_count = shader->value_count;
     return check_needs(d, &facts, failure) && check_subgroup_operations(d, &facts, failure) &&
-           check_bindings(shader, &facts, log, failure) && check_group(d, &facts, log, failure) &&
+           check_bindings(shader, &facts, log, failure) &&
+           check_values(shader, &facts, log, failure) && check_group(d, &facts, log, failure) &&
            check_subgroup(d, shader, &facts, failure);
 }
 

@@ -97,8 +97,7 @@ static bool prove_push16(struct device *d, struct evidence *evidence, struct fai
     uint32_t in[PAIRS];
     struct trial trial = {.shader = SHADER(push16), .in = in, .in_count = PAIRS};
     (void)evidence;
-    trial.shader.constants = in;
-    trial.shader.constant_count = PAIRS;
+    trial.shader.value_count = PAIRS;
     for (unsigned i = 0; i < PAIRS; i++) {
         in[i] = pair(i + 1, -2.0 * i);
     }

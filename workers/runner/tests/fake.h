@@ -8,7 +8,7 @@ struct fake_program {
     struct program base;
     char text[256];
     uint32_t constants[JOB_CONSTANTS_MAX];
-    size_t constant_count, binding_count;
+    size_t constant_count, value_count, binding_count;
     uint32_t subgroup;
 };
 

@@ -5,6 +5,7 @@
  *     double | half | inc            y = 2x (f32) · y = 2x for half of y · y += 1
  *     none | zeros                   writes nothing, as an oversized workgroup does · zeros
  *     echo                           y = constants..., 0..., subgroup size, number of bindings
+ *     values                         y += values..., 0..., their number as it was compiled for
  *     group=X,Y,Z                    workgroup size
  *     bad=compile|link|long          refused, with a log of hostile bytes; long: of 20,000 bytes
  *     bad=unsupported                refused, for the driver lacks what was asked for
@@ -190,6 +191,7 @@ static struct program *fake_compile(struct device *d, const struct shader *shade
     }
     p->constant_count = shader->constant_count;
     p->binding_count = shader->binding_count;
+    p->value_count = shader->value_count;
     p->subgroup = shader->subgroup;
     fake_misfortune(p->text, "compile");
     fake_nap(p->text, "slow_compile=");

@@ -62,6 +62,17 @@ static void echo(const struct fake_program *p, uint8_t *out, size_t count) {
     put(out, count - 1, (float)p->binding_count);
 }
 
+/* Adds, so that several dispatches on one buffer show what each was given. */
+static void add_values(const struct fake_program *p, const struct dispatch *pass, const uint8_t *in,
+                       uint8_t *out, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float y;
+        memcpy(&y, in + 4 * i, sizeof y);
+        put(out, i, y + (i < pass->value_count ? (float)pass->values[i] : 0));
+    }
+    put(out, count - 1, (float)p->value_count);
+}
+
 /* Each time with other values, as a race leaves them. */
 static void corrupt(const char *text, uint8_t *out) {
     const char *every = fake_option(text, "corrupt=");
@@ -94,6 +105,8 @@ static void run(const struct fake_program *p, const struct dispatch *pass) {
         memset(out, 0, last->size);
     } else if (fake_says(p->text, "echo")) {
         echo(p, out, count);
+    } else if (fake_says(p->text, "values")) {
+        add_values(p, pass, in, out, count);
     } else if (!fake_says(p->text, "none")) {
         compute(p->text, in, out, fake_says(p->text, "half") ? count / 2 : count);
     }

@@ -48,11 +48,31 @@ static uint32_t draw(uint32_t below) { /* xorshift: the same sequence everywhere
     return (uint32_t)(state >> 20) % below;
 }
 
-static const char *const words[] = {
-    "\n",         " ",         "case x\n", "endcase\n",     "end 1\n", "0",
-    "in",         "out",       ",",        "4294967296",    "-1",      "nan",
-    "check",      "\r",        "#",        "buffer y out ", "\x80",    "1e999",
-    "constants ", "subgroup ", "shape c ", "idle_replays ", "enable ", "adapter vulkan "};
+static const char *const words[] = {"\n",
+                                    " ",
+                                    "case x\n",
+                                    "endcase\n",
+                                    "end 1\n",
+                                    "0",
+                                    "in",
+                                    "out",
+                                    ",",
+                                    "4294967296",
+                                    "-1",
+                                    "nan",
+                                    "check",
+                                    "\r",
+                                    "#",
+                                    "buffer y out ",
+                                    "\x80",
+                                    "1e999",
+                                    "constants ",
+                                    "values ",
+                                    "subgroup ",
+                                    "shape c ",
+                                    "idle_replays ",
+                                    "enable ",
+                                    "adapter vulkan "};
 
 static size_t change(uint8_t *text, size_t size) {
     size_t at = size == 0 ? 0 : draw((uint32_t)size);

@@ -49,6 +49,11 @@ HALVES = shader(
     buffers="layout(std430, binding = 0) readonly buffer In { uint w[]; } x;\n"
     "layout(std430, binding = 1) writeonly buffer Out { uint w[]; } y;\n",
 )
+VALUES = "uniform highp uint tilefarm_values[3];\n"
+# b = a · (its second value), in place after the first dispatch; the third value is not read.
+TIMES = shader("    b.y[i] = float(tilefarm_values[1]) * a.x[i];\n", head=HEAD + VALUES)
+UNREAD = shader("    b.y[i] = 2.0 * a.x[i];\n", head=HEAD + VALUES)
+SIGNED = shader("    b.y[i] = float(tilefarm_values[0]);\n", head=HEAD + VALUES.replace("uint", "int"))
 WIDE = shader(
     "    b.y[i] = 2.0 * a.x[i];\n",
     head="#version 310 es\nlayout(local_size_x = 256) in;\n",
@@ -72,6 +77,20 @@ class Job:
         head = [f"case {name}", f"api {self.api}", f"deadline_ms {deadline_ms}", "warmup 1", "warmup_ms 30"]
         self.lines += [*head, "repeats 3", f"replays {replays}", *lines, "endcase"]
         self.cases += 1
+
+    def values_case(self, name: str, source: bytes, values: tuple[str, ...]) -> None:
+        """y = 6x by a pass for each entry of ``values``, all with one shader: x → t → y."""
+        numbers = array.array("f", (i / 8 for i in range(COUNT)))
+        reference = array.array("d", (6 * i / 8 for i in range(COUNT)))
+        steps = ["x,t", "t,y"] if len(values) == 2 else ["x,y"]
+        lines = [
+            f"buffer x in f32 {COUNT} {self.blob(numbers.tobytes())}",
+            f"buffer t scratch f32 {COUNT}",
+            f"buffer y out f32 {COUNT}",
+        ]
+        for step, words in zip(steps, values, strict=True):
+            lines += [f"pass {self.blob(source)} {COUNT // 64} 1 1 0 {step}", *([words] if words else [])]
+        self.case(name, [*lines, f"check y {self.blob(reference.tobytes())} 0 0 0"])
 
     def scale_case(
         self, name: str, source: bytes, deadline_ms: int = 20000, groups: int = COUNT // 64, shared: int = 0
@@ -109,6 +128,11 @@ def build(folder: Path) -> None:
     job.scale_case("hung", ENDLESS, deadline_ms=1500, groups=60000)
     job.scale_case("shared", DOUBLE, shared=1 << 30)
     job.scale_case("wide", WIDE, groups=COUNT // 256)
+    job.values_case("values", TIMES, ("values 7,2,9", "values 8,3,4294967295"))
+    job.values_case("too-few-values", TIMES, ("values 7",))
+    job.values_case("no-values", TIMES, ("",))
+    job.values_case("unread-values", UNREAD, ("values 7,3,9",))
+    job.values_case("signed-values", SIGNED, ("values 7,3,9",))
     values = array.array("f", range(64))
     job.case(
         "in-place",
@@ -170,6 +194,11 @@ def check_records(ends: dict[str, Record], folder: Path) -> None:
             "hung": "hung",
             "shared": "unsupported",
             "wide": "ok",
+            "values": "ok",
+            "too-few-values": "compile_failed",
+            "no-values": "compile_failed",
+            "unread-values": "compile_failed",
+            "signed-values": "compile_failed",
             "in-place": "ok",
             "halves": "ok",
             "no-blob": "error",
@@ -201,6 +230,18 @@ def check_records(ends: dict[str, Record], folder: Path) -> None:
         ends["in-place"]["outputs"][0]["hashes"] == {ends["in-place"]["outputs"][0]["hash"]: 2},
         f"{ends['in-place']}",
     )
+    values = ends["values"]
+    expect(values["outputs"][0]["failing"] == 0, f"values: {values}")
+    expect(values["outputs"][0]["hashes"] == {values["outputs"][0]["hash"]: 3}, f"values: {values}")
+    expect(len(values["timing"]["compile_ns"]) == 1, f"one program for two dispatches: {values}")
+    refusals = {
+        "too-few-values": "values, and the pass gives 1",
+        "no-values": "values, and the pass gives 0",
+        "unread-values": "the shader reads no values, and the pass gives 3",
+        "signed-values": "the shader's values are no uint",
+    }
+    for name, part in refusals.items():
+        expect(part in ends[name]["log"] and ends[name]["stage"] == "link", f"{name}: {ends[name]}")
     halves_out = ends["halves"]["outputs"][0]
     expect(halves_out["failing"] == 0 and halves_out["unwritten"] == 0, f"halves: {halves_out}")
     expect(len((folder / "tensors" / "halves.y.bin").read_bytes()) == 8192, "size of a kept f16 tensor")

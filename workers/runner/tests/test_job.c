@@ -5,6 +5,8 @@
 #define H "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define HEAD "tilefarm-job 1\nrun r.1\nblobs ../blobs\nheartbeat_ms 500\n"
 #define BUFS "buffer x in f32 16 " H "\nbuffer y out f16 7\nbuffer s scratch u32 4\n"
+#define NUMBERS_32                                                                                 \
+    "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32"
 #define PASS "pass " H " 4 2 1 256 x,y,s\n"
 #define CASE "case c\napi gles\ndeadline_ms 100\n"
 
@@ -51,7 +53,8 @@ static void every_statement_of_vulkan(void) {
     struct job_error error = {""};
     struct job *job = parse(HEAD "adapter vulkan 13-0a1b\nenable float16,storage16\n" CASE
                                  "warmup_ms 60000\nidle_replays 50 60000\n" BUFS PASS
-                                 "constants 0,4294967295\nsubgroup 32\n" PASS "check y " H
+                                 "constants 0,4294967295\nvalues 9\nsubgroup 32\n" PASS
+                                 "values 4294967295,0,3\ncheck y " H
                                  " 0 0 0\nshape y 1,7\nkeep y failed\nendcase\nend 1\n",
                             &error);
     CHECK_TEXT(error.text, "");
@@ -63,6 +66,9 @@ static void every_statement_of_vulkan(void) {
     CHECK(c->passes[0].constant_count == 2 && c->passes[0].subgroup == 32);
     CHECK(c->passes[0].constants[0] == 0 && c->passes[0].constants[1] == UINT32_MAX);
     CHECK(c->passes[1].constant_count == 0 && c->passes[1].subgroup == 0);
+    CHECK(c->passes[0].value_count == 1 && c->passes[0].values[0] == 9);
+    CHECK(c->passes[1].value_count == 3 && c->passes[1].values[0] == UINT32_MAX);
+    CHECK(c->passes[1].values[1] == 0 && c->passes[1].values[2] == 3);
     CHECK(c->buffers[1].dimension_count == 2 && c->buffers[1].dimensions[1] == 7);
     job_free(job);
 }
@@ -159,6 +165,17 @@ static const struct {
      "job.txt:12: constants: V0: \"4294967296\" is not a whole number from 0 to 4294967295"},
     {HEAD CASE BUFS PASS "constants 1\nconstants 2\n",
      "job.txt:13: constants: are given twice for one pass"},
+    {HEAD CASE BUFS "values 1\n", "job.txt:11: values: no pass above"},
+    {HEAD CASE BUFS PASS "values\n", "job.txt:12: values: expected: values V0[,V1...]"},
+    {HEAD CASE BUFS PASS "values 1,-1\n",
+     "job.txt:12: values: V1: \"-1\" is not a whole number from 0 to 4294967295"},
+    {HEAD CASE BUFS PASS "values 1\nvalues 2\n",
+     "job.txt:13: values: are given twice for one pass"},
+    {HEAD CASE BUFS PASS "values " NUMBERS_32 "\nvalues 2\n",
+     "job.txt:13: values: are given twice for one pass"},
+    {HEAD CASE BUFS PASS "values " NUMBERS_32 ",1\n", "job.txt:12: values: more than 32"},
+    {HEAD CASE BUFS PASS "constants " NUMBERS_32 "," NUMBERS_32 ",1\n",
+     "job.txt:12: constants: more than 64"},
     {HEAD CASE BUFS PASS "subgroup 24\n", "job.txt:12: subgroup: 24 is no power of two"},
     {HEAD CASE BUFS PASS "subgroup 0\n",
      "job.txt:12: subgroup: \"0\" is not a whole number from 1 to 1024"},

@@ -106,10 +106,33 @@ static void timers(void) {
     }
 }
 
+/* Values go with the dispatch: one program serves all of them, also across cases. */
+static void values(void) {
+    struct job_folder f;
+    folder_open(&f);
+    toy(&f, "one", "vulkan", "values", "values 7,8388608\n");
+    toy(&f, "other", "vulkan", "values", "values 0,1\n");
+    toy(&f, "more", "vulkan", "values", "values 0,1,2\n");
+    toy(&f, "none", "gles", "values", "");
+    toy(&f, "gles", "gles", "values", "values 3\n");
+    const char *text = executed(&f, NULL);
+    CHECK_HAS(end_of(text, "one"), "\"reused\":0");
+    CHECK_HAS(end_of(text, "other"), "\"reused\":1");
+    CHECK_HAS(end_of(text, "more"), "\"reused\":0"); /* it might not suit the shader */
+    CHECK_HAS(end_of(text, "gles"), "\"status\":\"ok\"");
+    expect(&f, "one", (const float[8]){8, 8388610, 3, 4, 5, 6, 7, 2});
+    expect(&f, "other", (const float[8]){1, 3, 3, 4, 5, 6, 7, 2});
+    expect(&f, "more", (const float[8]){1, 3, 5, 4, 5, 6, 7, 3});
+    expect(&f, "none", (const float[8]){1, 2, 3, 4, 5, 6, 7, 0});
+    expect(&f, "gles", (const float[8]){4, 2, 3, 4, 5, 6, 7, 1});
+    folder_close(&f);
+}
+
 int main(void) {
     (void)signal(SIGPIPE, SIG_IGN);
     adapters();
     constants_and_subgroups();
+    values();
     one_of_forty_loses_the_device("double lost=now", 7);
     one_of_forty_loses_the_device("double lost=free", 40); /* nobody: the next case only finds it */
     timers();

@@ -89,10 +89,11 @@ static void what_a_module_needs(void) {
 }
 
 static void kinds_of_buffers(void) {
-    /* a uniform buffer at binding 1, and push constants */
+    /* a uniform buffer at binding 1, and push constants: the structure %7 of one number */
     CHECK(CHANGED(BODY_AT, 0, OP(71, 4), 12, 33, 1, OP(32, 4), 13, 2, 7, OP(59, 4), 13, 12, 2,
                   OP(32, 4), 14, 9, 7, OP(59, 4), 14, 15, 9));
     CHECK(facts.uniforms == 2 && facts.pushes && facts.binding_count == 3);
+    CHECK(facts.push_bytes == 4);
     /* the storage buffers of Vulkan 1.0: class Uniform, decorated BufferBlock */
     CHECK(CHANGED(BODY_AT, 0, OP(71, 3), 7, 3, OP(71, 4), 12, 33, 1, OP(32, 4), 13, 2, 7, OP(59, 4),
                   13, 12, 2));
@@ -101,6 +102,31 @@ static void kinds_of_buffers(void) {
     CHECK_TEXT(reason, "binding 64 is beyond the 64 there are");
     CHECK(!CHANGED(BODY_AT, 0, OP(71, 4), 12, 34, 1));
     CHECK_TEXT(reason, "descriptor set 1: only 0 is bound");
+}
+
+#define MEMBER(structure, member, offset) OP(72, 5), structure, member, 35, offset
+#define PUSHED(type) OP(32, 4), 18, 9, type, OP(59, 4), 18, 19, 9 /* pointer and variable */
+
+static void sizes_of_push_constants(void) {
+    /* struct { uint a; float b[3]; vec2 c; } with members in any order, the last one at 16 */
+    CHECK(CHANGED(BODY_AT, 0, MEMBER(12, 2, 16), MEMBER(12, 0, 0), MEMBER(12, 1, 4), OP(71, 4), 13,
+                  6, 4, OP(22, 3), 14, 32, OP(43, 4), 4, 15, 3, OP(28, 4), 13, 14, 15, OP(23, 4),
+                  16, 14, 2, OP(30, 5), 12, 4, 13, 16, PUSHED(12)));
+    CHECK(facts.pushes && facts.push_bytes == 24);
+    /* 16 pairs of 16-bit floats */
+    CHECK(CHANGED(BODY_AT, 0, MEMBER(12, 0, 0), OP(71, 4), 13, 6, 4, OP(22, 3), 14, 16, OP(23, 4),
+                  16, 14, 2, OP(43, 4), 4, 15, 16, OP(28, 4), 13, 16, 15, OP(30, 3), 12, 13,
+                  PUSHED(12)));
+    CHECK(facts.push_bytes == 64);
+    /* a matrix, whose stride nobody looks up; no type at all; a member that is not there */
+    CHECK(!CHANGED(BODY_AT, 0, OP(22, 3), 14, 32, OP(23, 4), 16, 14, 2, OP(24, 4), 13, 16, 2,
+                   OP(30, 3), 12, 13, PUSHED(12)));
+    CHECK_TEXT(reason, "values that are no numbers, or no structure of them");
+    CHECK(!CHANGED(BODY_AT, 0, PUSHED(17)));
+    CHECK(!CHANGED(BODY_AT, 0, MEMBER(12, UINT32_MAX, 8), OP(30, 3), 12, 4, PUSHED(12)));
+    /* larger than anything */
+    CHECK(!CHANGED(BODY_AT, 0, OP(71, 4), 13, 6, UINT32_MAX, OP(43, 4), 4, 15, UINT32_MAX,
+                   OP(28, 4), 13, 4, 15, OP(30, 3), 12, 13, PUSHED(12)));
 }
 
 static void no_module_at_all(void) {
@@ -162,6 +188,7 @@ int main(void) {
     sizes_from_constants();
     what_a_module_needs();
     kinds_of_buffers();
+    sizes_of_push_constants();
     no_module_at_all();
     no_entry_point();
     truncated_anywhere();

@@ -183,7 +183,12 @@ def main_job(folder: Path, profile: Record, modules: dict[str, bytes]) -> None:
     job.one("again", "double", 2, 0)
     job.one("constants", "constants", 3, 5, ("constants 3,5,64",))
     job.one("other-constants", "constants", 7, 1, ("constants 7,1,64",))
-    job.one("pushed", "pushed", 3, 5, ("constants 3,5",))
+    job.one("pushed", "pushed", 3, 5, ("values 3,5",))
+    job.passes("values", [("pushed", "x,t", ("values 3,5",)), ("pushed", "t,y", ("values 2,1",))], 6, 11)
+    job.one("too-few-values", "pushed", 3, 5, ("values 3",))
+    job.one("too-many-values", "pushed", 3, 5, ("values 3,5,0",))
+    job.one("no-values", "pushed", 3, 5, ("constants 3,5",))
+    job.one("unread-values", "double", 2, 0, ("values 1",))
     job.passes("passes", [("double", "x,t", ()), ("plus", "t,t", ()), ("plus", "t,y", ())], 2, 2)
     job.one("this-subgroup", "double", 2, 0, (f"subgroup {size}",))
     job.one("other-subgroup", "double", 2, 0, (f"subgroup {2 * size}",))
@@ -203,7 +208,17 @@ def main_job(folder: Path, profile: Record, modules: dict[str, bytes]) -> None:
 def check_main(ends: dict[str, Record], profile: Record) -> None:
     where, limits, size = profile["adapter"], profile["limits"], profile["subgroup"]["advertised"]
     half = "the job does not enable float16" if profile["advertised"]["float16"] else "lacks float16"
-    good = ("pass", "again", "constants", "other-constants", "pushed", "passes", "this-subgroup", "last")
+    good = (
+        "pass",
+        "again",
+        "constants",
+        "other-constants",
+        "pushed",
+        "values",
+        "passes",
+        "this-subgroup",
+        "last",
+    )
     for name in (*good, "subgroup"):
         record = ends[name]
         expect(record["status"] == "ok", f"{where}: {name}: {record}")
@@ -215,6 +230,7 @@ def check_main(ends: dict[str, Record], profile: Record) -> None:
         expect(
             all(0 <= g <= w for g, w in zip(timing["gpu_ns"], timing["wall_ns"], strict=True)), f"{timing}"
         )
+    expect(len(ends["values"]["timing"]["compile_ns"]) == 1, f"{where}: one program for two dispatches")
     expect(ends["again"]["timing"]["reused"] == 1, f"{where}: a module of the case before is compiled again")
     refusals = {
         "other-subgroup": f"subgroup {2 * size} != {size}",
@@ -230,6 +246,10 @@ def check_main(ends: dict[str, Record], profile: Record) -> None:
         "no-end": "it ends within a function",
         "empty-word": "an instruction of 0 words",
         "third": "the shader uses binding 2, and the pass binds only 2",
+        "too-few-values": "the shader reads 8 bytes of values, and the pass gives 4",
+        "too-many-values": "the shader reads 8 bytes of values, and the pass gives 12",
+        "no-values": "the shader reads 8 bytes of values, and the pass gives 0",
+        "unread-values": "the shader reads no values, and the pass gives 1",
         "no-width": "a work group of no invocations",
     }
     for name, part in logs.items():
