@@ -3,10 +3,12 @@
 Output of ``dumpsys`` differs between vendors and is not to be trusted: what is not recognised is left out.
 """
 
+import posixpath
 import re
 from contextlib import suppress
 
 from orchestrator.domain.errors import InfraError
+from orchestrator.domain.health import Vitals
 from workers.transports.base import Device
 
 _READ_LIMIT = 64 * 1024
@@ -39,6 +41,32 @@ def read_health(device: Device, timeout_s: float) -> dict[str, str]:
         with suppress(InfraError):
             answers[-1] = device.run(["dumpsys", service], timeout_s=timeout_s).stdout
     return snapshot(*answers)
+
+
+def read_vitals(device: Device, at: float, timeout_s: float) -> Vitals:
+    """What gates look at; a phone that does not tell something is not kept from work for it."""
+    told = read_health(device, timeout_s)
+    heat, charge = told.get("battery_temp_mc"), told.get("battery_percent")
+    status = told.get("battery_status")
+    return Vitals(
+        at,
+        battery_percent=int(charge) if charge else None,
+        charging=status in ("charging", "full") if status and status != "unknown" else None,
+        battery_c=int(heat) / 1000 if heat else None,
+        free_bytes=_free_bytes(device, timeout_s),
+        thermal_status=told.get("thermal_status", ""),
+        wakefulness=told.get("wakefulness", ""),
+    )
+
+
+def _free_bytes(device: Device, timeout_s: float) -> int | None:
+    """Of the file system with our folder, which a new phone does not have yet; toybox and coreutils agree."""
+    above = posixpath.dirname(device.workdir)
+    with suppress(InfraError):
+        said = device.run(["stat", "-f", "-c", "%a %S", above], timeout_s=timeout_s).stdout
+        match = re.fullmatch(rb"(\d{1,18}) (\d{1,9})\s*", said)
+        return int(match[1]) * int(match[2]) if match else None
+    return None
 
 
 def _battery(text: str) -> dict[str, str]:

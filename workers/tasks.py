@@ -13,7 +13,9 @@ from orchestrator.domain.wire import decode
 from orchestrator.storage.blobs import BlobStore
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
-from workers.bench import Bench
+from workers.admission import admit
+from workers.bench import CALL_TIMEOUT_S, Bench
+from workers.health import read_vitals
 from workers.leasing import leased
 from workers.locks import exclusive
 from workers.results import ResultSink
@@ -68,17 +70,32 @@ def _under_lease(batch: Batch, bench: Bench, client: RedisClient, holder: str, s
     def waiting(why: str = resource) -> None:
         sink.progress(Progress(device_id, "waiting", detail=why))
 
+    leases = Leases(client)
     # The device first, then its processor: everybody takes them in this order. The host's own locks are for
     # processes with another broker, or with a private one.
     with (
-        leased(Leases(client), device_id, holder, timeout_s=RESOURCE_WAIT_S, on_wait=waiting) as held,
+        leased(leases, device_id, holder, timeout_s=RESOURCE_WAIT_S, on_wait=waiting) as held,
         exclusive(f"device-{device_id}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting),
-        exclusive(f"resource-{resource}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting),
     ):
         cases = sink.not_done(device_id, batch.cases)
         if not cases:
             return
-        sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
-        store = BlobStore(batch.blob_store)
-        for trial in run_batch(bench, batch, cases, store, sink.progress, held.check):
-            sink.insert(trial, held.lease)
+
+        def unfit(why: str) -> None:
+            held.check()
+            if (hold := leases.held(device_id)) is not None:
+                raise LeaseLost(f"{device_id}: left to a person: {hold.sentence}")
+            waiting(why)
+
+        if bench.record.transport == "adb":
+            admit(
+                device_id,
+                lambda at: read_vitals(bench.device, at, CALL_TIMEOUT_S),
+                timeout_s=RESOURCE_WAIT_S,
+                on_wait=unfit,
+            )
+        with exclusive(f"resource-{resource}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting):
+            sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
+            store = BlobStore(batch.blob_store)
+            for trial in run_batch(bench, batch, cases, store, sink.progress, held.check):
+                sink.insert(trial, held.lease)

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.domain.errors import InfraError, LeaseLost
 from orchestrator.domain.event import Progress
+from orchestrator.domain.health import Vitals
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import lease_key
 from orchestrator.domain.trial import Trial
@@ -137,3 +138,20 @@ def test_a_batch_for_a_held_device_waits_without_touching_it(
     assert isinstance(found, Trial)
     assert news.detail.startswith("held by anna@buildhost")
     assert "new battery" in found.reason
+
+
+def test_a_hot_phone_is_given_to_the_person_who_takes_it(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits for a phone to cool must not keep it from its holder for half an hour."""
+
+    def hot(_device: object, at: float, _timeout_s: float) -> Vitals:
+        Leases(client).hold(Hold(DEVICE, "anna@buildhost", "a fan", "2026-11-30T12:00:00+00:00"))
+        return Vitals(at, battery_c=44.0)
+
+    monkeypatch.setattr(tasks, "read_vitals", hot)
+    monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.05)
+    handle(stock.batch(stock.job("case-1"), run_id="lease-hot"), bench(phone), client, "worker-1")
+    assert phone.jobs == []
+    (found,) = [e for e in told(redis_url, "lease-hot") if isinstance(e, Trial)]
+    assert "held by anna@buildhost" in found.reason

@@ -1,0 +1,25 @@
+"""What gates look at, read from a phone over a real adb server."""
+
+from tests.phones import StartPhone
+from workers.health import read_vitals
+
+
+def test_vitals_of_a_phone(start_phone: StartPhone) -> None:
+    phone = start_phone("snapdragon-8-gen-3")
+    found = read_vitals(phone.device(), 5.0, 20.0)
+    assert (found.at, found.battery_percent, found.charging, found.battery_c) == (5.0, 87, True, 29.1)
+    assert (found.thermal_status, found.wakefulness) == ("none", "awake")
+    assert found.free_bytes is not None
+    assert found.free_bytes > 1 << 20
+    battery = phone.phone.root.state / "dumpsys" / "battery"
+    battery.write_text("Current Battery Service state:\n  status: 3\n  level: 12\n  scale: 100\n")
+    found = read_vitals(phone.device(), 6.0, 20.0)
+    assert (found.battery_percent, found.charging, found.battery_c) == (12, False, None)
+
+
+def test_a_phone_whose_services_are_broken_tells_nothing_and_breaks_nothing(start_phone: StartPhone) -> None:
+    phone = start_phone("old-android")
+    for service in (phone.phone.root.state / "dumpsys").iterdir():
+        service.write_bytes(b"\xff\x00 level: 999999999999\n" * 1000)
+    found = read_vitals(phone.device(), 0.0, 20.0)
+    assert (found.battery_percent, found.battery_c, found.wakefulness) == (None, None, "")
