@@ -12,7 +12,14 @@ so that a word read from shared memory serves them all; partial logits are summe
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Axis, Cost, Pass
 from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionShape, tile_of
-from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context, shape_constants
+from orchestrator.ops.attention_glsl import (
+    Words,
+    ceil_div,
+    mask_binding,
+    shader_context,
+    shape_constants,
+)
+from orchestrator.ops.attention_shape import EXTRAS
 
 KEYS_AT_A_TIME = {1: 1, 4: 4}
 """Of a tile, for each value of ``vector``: independent sums that hide the latency of each other."""
@@ -35,6 +42,7 @@ class AttentionFlash(AttentionKernel):
         Axis("rows", (1, 2, 4), default=1),
     )
     online = True
+    extras = frozenset(EXTRAS)
 
     def invalid(self, case: Case) -> str | None:
         if case.axes["rows"] != 1 and (case.axes["vector"], case.axes["layout"]) != (4, "row"):
@@ -53,14 +61,14 @@ class AttentionFlash(AttentionKernel):
             "bc": bc,
             "keys": KEYS_AT_A_TIME[int(case.axes["vector"])],
             "partial": shape.kv_seq % bc != 0,
-            "masked": shape.causal or shape.kv_seq % bc != 0,
+            "hides": _hides(shape, bc),
         }
         return Pass(
             template="flash.comp.j2",
             workgroup=(br, 1, 1),
             grid=(ceil_div(shape.seq, br), shape.heads, 1),
             shared_bytes=2 * bc * words.units * words.nbytes,
-            buffers=("q", "k", "v", "o"),
+            buffers=("q", "k", "v", "o", *mask_binding(case)),
             context=context,
             constants=shape_constants(case),
         )
@@ -79,7 +87,7 @@ class AttentionFlash(AttentionKernel):
             "keys": KEYS_A_STEP,
             "per": share,
             "stride": share * rows,
-            "masked": shape.causal or shape.kv_seq % bc != 0,
+            "hides": _hides(shape, bc),
         }
         tiles = 2 * bc * share * rows * words.nbytes
         exchanged = 16 * groups * br * (rows + 1) + 4 * br
@@ -88,7 +96,7 @@ class AttentionFlash(AttentionKernel):
             workgroup=(br, 1, 1),
             grid=(ceil_div(shape.seq, br), shape.heads, 1),
             shared_bytes=tiles + exchanged,
-            buffers=("q", "k", "v", "o"),
+            buffers=("q", "k", "v", "o", *mask_binding(case)),
             context=context,
             constants=shape_constants(case),
         )
@@ -96,6 +104,11 @@ class AttentionFlash(AttentionKernel):
     def cost(self, case: Case) -> Cost:
         """q is read once, K and V again for every block of BR rows: O(seq·kv_seq/BR) traffic, not O(seq)."""
         return self.tiled_cost(case, q_elements=AttentionShape.of(case).q_count)
+
+
+def _hides(shape: AttentionShape, bc: int) -> bool:
+    """Whether some row goes through a tile with a key that it does not see."""
+    return shape.causal or shape.window > 0 or shape.mask != "none" or shape.kv_seq % bc != 0
 
 
 kernel = AttentionFlash()

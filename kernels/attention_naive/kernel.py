@@ -9,7 +9,14 @@ which divides by the scratch buffer ``sums``: normalised weights of many keys wo
 from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Axis, Buffer, Cost, Pass
 from orchestrator.ops.attention import COMMON_AXES, AttentionKernel, AttentionShape
-from orchestrator.ops.attention_glsl import Words, ceil_div, shader_context, shape_constants
+from orchestrator.ops.attention_glsl import (
+    Words,
+    ceil_div,
+    mask_binding,
+    shader_context,
+    shape_constants,
+)
+from orchestrator.ops.attention_shape import EXTRAS
 from orchestrator.ops.halves import computes_in_half, element_bytes
 
 SOFTMAX_LANES = 64
@@ -25,6 +32,7 @@ class AttentionNaive(AttentionKernel):
         Axis("vector", (1, 4), default=1),
     )
     online = False
+    extras = frozenset(EXTRAS)
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
         shape = AttentionShape.of(case)
@@ -48,7 +56,7 @@ class AttentionNaive(AttentionKernel):
                 workgroup=(t, t, 1),
                 grid=(ceil_div(shape.kv_seq, t), row_blocks, shape.heads),
                 shared_bytes=2 * t * chunk * words.nbytes,
-                buffers=("q", "k", "scores"),
+                buffers=("q", "k", "scores", *mask_binding(case)),
                 context=context,
                 constants=constants,
             ),

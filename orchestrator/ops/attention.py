@@ -11,6 +11,7 @@ op itself understands:
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from orchestrator.domain.digest import stable_id
 from orchestrator.domain.kernel import Array, Axis, Buffer, Cost, Kernel, Reference, Tolerance
 from orchestrator.ops import attention_inputs
 from orchestrator.ops.attention_budget import BUDGET_VERSION, Arithmetic, attention_tolerance
-from orchestrator.ops.attention_shape import PARAMS, AttentionShape
+from orchestrator.ops.attention_mask import LogitMask, mask_buffer, packed
+from orchestrator.ops.attention_shape import EXTRAS, PARAMS, AttentionShape
 from orchestrator.ops.halves import (
     computes_in_half,
     element_bytes,
@@ -38,6 +40,8 @@ COMMON_AXES: tuple[Axis, ...] = (
     Axis("hint", ("highp", "mediump", "precise"), default="highp"),
 )
 
+MASK_WORD_BYTES = 4
+
 _BLOCK_ELEMENTS = 1 << 22
 """Scores held at a time by the reference: 32 MiB of float64."""
 
@@ -45,15 +49,19 @@ _BLOCK_ELEMENTS = 1 << 22
 class AttentionKernel(Kernel):
     """What all attention kernels have in common.
 
-    Buffers q, k, v (in) and o (out), shapes as in attention_shape. ``online`` says whether the kernel
-    rescales partial results when the running maximum grows; the error budget needs to know.
+    Buffers q, k, v, mask where there is one (in) and o (out), as in attention_shape and attention_mask.
+    ``online`` says whether the kernel rescales partial results when the running maximum grows; the error
+    budget needs to know.
     """
 
     op = "attention"
     params = PARAMS
-    distributions = tuple(attention_inputs.DISTRIBUTIONS)
+    distributions = tuple(attention_inputs.KNOWN)
     tolerance_version = f"attention-{BUDGET_VERSION}"
     online: bool
+    extras: frozenset[str] = frozenset()
+    """Of EXTRAS, the parameters that this kernel has learnt: its templates use first_key(), visible_keys(),
+    masked() and kv_row(), and bind the buffer ``mask`` where there is one."""
     half_weights: bool = False
     """The weights exp(s - m) are rounded to fp16 before they multiply v; every product and sum is fp32."""
 
@@ -62,28 +70,37 @@ class AttentionKernel(Kernel):
         return (
             _impossible(case)
             or shape.invalid()
+            or self._not_learnt(shape)
             or attention_inputs.refusal(case.inputs, shape, _range_of(case))
         )
+
+    def _not_learnt(self, shape: AttentionShape) -> str | None:
+        for name, value in shape.asked().items():
+            if name not in self.extras:
+                known = ", ".join(extra for extra in EXTRAS if extra in self.extras) or "none of them"
+                return f"{self.name} cannot do {name} {value}; of {', '.join(EXTRAS)} it can do: {known}"
+        return None
 
     def features(self, case: Case) -> frozenset[str]:
         return tile_features(case)
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
         shape, dtype = AttentionShape.of(case), storage_dtype(case)
+        mask = mask_buffer(case)
         return (
             Buffer("q", "in", dtype, shape.q_count),
             Buffer("k", "in", dtype, shape.kv_count),
             Buffer("v", "in", dtype, shape.kv_count),
             Buffer("o", "out", dtype, shape.q_count),
+            *([] if mask is None else [mask]),
         )
 
     def data_key(self, case: Case) -> str:
         """Depends on the resolved shape: ``kv_seq: seq`` and its number are the same data."""
-        shape = AttentionShape.of(case)
         return stable_id(
             {
-                "op": "attention-2",
-                "shape": [shape.seq, shape.kv_seq, shape.head_dim, shape.heads, shape.kv_heads, shape.causal],
+                "op": "attention-3",
+                "shape": asdict(AttentionShape.of(case)),
                 "inputs": case.inputs,
                 "seed": case.seed,
                 "storage": storage_dtype(case),
@@ -91,12 +108,19 @@ class AttentionKernel(Kernel):
         )
 
     def inputs(self, case: Case) -> Mapping[str, Array]:
-        tensors = attention_inputs.build(case.inputs, AttentionShape.of(case), case.seed)
+        shape = AttentionShape.of(case)
         storage = np.float16 if is_half(case) else np.float32
-        return {name: t.astype(storage) for name, t in zip("qkv", tensors, strict=True)}
+        q, k, v = (t.astype(storage) for t in attention_inputs.build(case.inputs, shape, case.seed))
+        made: dict[str, Array] = {"q": q, "k": shape.stored(k), "v": shape.stored(v)}
+        if shape.mask != "none":
+            added = attention_inputs.build_mask(case.inputs, shape, case.seed)
+            made["mask"] = packed(added > -np.inf) if shape.mask == "boolean" else added.astype(storage)
+        return made
 
     def reference(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Reference]:
-        return {"o": attention_reference(inputs["q"], inputs["k"], inputs["v"], AttentionShape.of(case))}
+        shape = AttentionShape.of(case)
+        k, v = shape.compact(inputs["k"]), shape.compact(inputs["v"])
+        return {"o": attention_reference(inputs["q"], k, v, shape, inputs.get("mask"))}
 
     def tolerance(self, case: Case, inputs: Mapping[str, Array]) -> Mapping[str, Tolerance]:
         """Derivation: orchestrator/ops/attention_budget.py."""
@@ -109,29 +133,46 @@ class AttentionKernel(Kernel):
             half_weights=self.half_weights,
         )
         shape = AttentionShape.of(case)
-        return {"o": attention_tolerance(inputs["q"], inputs["k"], inputs["v"], shape, arithmetic)}
+        k, v = shape.compact(inputs["k"]), shape.compact(inputs["v"])
+        return {"o": attention_tolerance(inputs["q"], k, v, shape, arithmetic, inputs.get("mask"))}
 
     def compulsory_bytes(self, case: Case) -> int:
-        """q, k and v read once, o written once."""
+        """q, the keys and values that some row sees, and what the mask says about pairs that causality and
+        a window leave read once; o written once."""
         shape = AttentionShape.of(case)
-        return (2 * shape.q_count + 2 * shape.kv_count) * element_bytes(case)
+        keys = shape.kv_heads * shape.keys_seen * shape.head_dim
+        return (2 * shape.q_count + 2 * keys) * element_bytes(case) + self.mask_bytes(case, 1, 1)
+
+    def mask_bytes(self, case: Case, br: int, bc: int) -> int:
+        """Read by one head whose blocks of BR rows go through tiles of BC keys; a word of a boolean mask once
+        by each of its rows."""
+        shape = AttentionShape.of(case)
+        match shape.mask:
+            case "additive":
+                return shape.pairs_read(br, bc) * element_bytes(case)
+            case "boolean":
+                return shape.mask_words_read(br, bc) * MASK_WORD_BYTES
+            case _:
+                return 0
 
     def tiled_cost(self, case: Case, q_elements: int) -> Cost:
         """Of one dispatch without a cache between workgroups: ``q_elements`` of q read, o written once, and
-        for every block of BR rows K and V of its head again, up to the last tile that the block sees. Query
-        heads that share a key/value head are taken to share nothing.
+        for every block of BR rows K and V of its head and its rows' part of the mask again, from the first to
+        the last tile that the block sees. Query heads that share a key/value head, and all heads that share
+        the mask, are taken to share nothing.
         """
         shape, (br, bc) = AttentionShape.of(case), tile_of(case)
-        keys_read = sum(min(shape.kv_seq, tiles * bc) for _, tiles in shape.row_blocks(br, bc))
-        elements = q_elements + shape.q_count + 2 * keys_read * shape.head_dim * shape.heads
+        kv_elements = 2 * shape.keys_read(br, bc) * shape.head_dim * shape.heads
+        elements = q_elements + shape.q_count + kv_elements
         return Cost(
             flops=self.flops(case),
             bytes_min=self.compulsory_bytes(case),
-            bytes_moved=elements * element_bytes(case),
+            bytes_moved=elements * element_bytes(case) + shape.heads * self.mask_bytes(case, br, bc),
         )
 
     def flops(self, case: Case) -> int:
-        """Multiply-adds of visible pairs count 2: q·k and p·v, 4·pairs·head_dim·heads. exp is not counted."""
+        """Multiply-adds count 2, of q·k and p·v: 4·pairs·head_dim·heads. Pairs that causality or a window
+        hides do not count, those that a mask hides do: it is data. exp is not counted."""
         shape = AttentionShape.of(case)
         return 4 * shape.pairs * shape.head_dim * shape.heads
 
@@ -173,11 +214,14 @@ def _range_of(case: Case) -> attention_inputs.Range:
     )
 
 
-def attention_reference(q: Array, k: Array, v: Array, shape: AttentionShape) -> Reference:
+def attention_reference(
+    q: Array, k: Array, v: Array, shape: AttentionShape, mask: Array | None = None
+) -> Reference:
     """Attention in float64 with the row maximum subtracted, on inputs as stored.
 
     Args:
-        q: [heads, seq, head_dim]; k, v: [kv_heads, kv_seq, head_dim], fp16 or fp32.
+        q: [heads, seq, head_dim]; k, v: [kv_heads, kv_seq, head_dim] (shape.compact), fp16 or fp32.
+        mask: the buffer's contents where the shape has a mask.
 
     Returns:
         [heads, seq, head_dim] float64. A row with no visible key, or whose visible logits are all -inf, is
@@ -185,7 +229,7 @@ def attention_reference(q: Array, k: Array, v: Array, shape: AttentionShape) -> 
     """
     out = np.empty((shape.heads, shape.seq, shape.head_dim))
     rows = max(1, _BLOCK_ELEMENTS // shape.kv_seq)
-    columns = np.arange(shape.kv_seq)
+    logit_mask = LogitMask(shape, mask)
     for head in range(shape.heads):
         keys = k[head // shape.group].astype(np.float64)
         values = v[head // shape.group].astype(np.float64)
@@ -194,9 +238,7 @@ def attention_reference(q: Array, k: Array, v: Array, shape: AttentionShape) -> 
             queries = q[head, start:stop].astype(np.float64) * shape.scale
             with np.errstate(invalid="ignore"):
                 scores: Reference = queries @ keys.T
-                if shape.causal:
-                    limits = np.arange(start, stop)[:, None] + shape.diagonal
-                    scores[columns[None, :] > limits] = -np.inf
+                logit_mask.apply(scores, start)
                 peak: Reference = np.max(scores, axis=1, keepdims=True)
                 scores -= np.where(np.isneginf(peak), 0.0, peak)
                 np.exp(scores, out=scores)

@@ -50,7 +50,13 @@ truncates has biased errors and may leave the budget at long accumulations; that
    of 2⁷ beside the largest one of their row, so that they are normal numbers from 2⁻²¹ of it up. Those below
    (2⁻²⁰ is counted: exp has errors) may be lost: Σ w·|v_d − o_d|, w_j = p_j where p_j·Σ exp(s_j − m) < 2⁻²⁰.
 
-atol is the largest sum of 1–3 and 6–9 over all finite elements, rtol the sum of 4 and 5, and NMSE is
+10. An additive mask. t_j = s_j + mask_j is rounded once more: by at most u·|t_j|, and by at most |s_j| + δ_j
+   where the mask's number is returned as it is (−10⁹ on a logit of 1). Keys of equal t have equal roundings,
+   a row whose visible t are all equal has none that shows: λ·√g·‖p·min(u|t|, |s| + δ)·(v_d − o_d)‖₂ over the
+   keys, g as in 3. All else above holds with t_j for s_j, but for δ_j, which is of the products. Causality,
+   windows and boolean masks round nothing: n of 3 and 4 counts the keys that a row is left with.
+
+atol is the largest sum of 1–3 and 6–10 over all finite elements, rtol the sum of 4 and 5, and NMSE is
 bounded by the mean square of the whole budget over the mean square of the reference.
 """
 
@@ -61,10 +67,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.domain.kernel import Array, Tolerance
+from orchestrator.ops.attention_mask import LogitMask
 from orchestrator.ops.attention_shape import AttentionShape
 from orchestrator.ops.tolerances import ToleranceCache, rounded_up
 
-BUDGET_VERSION = 1
+BUDGET_VERSION = 2
 """Part of the code hash: raise it whenever a formula here changes."""
 
 CONFIDENCE = 4.0
@@ -118,21 +125,28 @@ class _Sums:
 
 
 def attention_tolerance(
-    q: Array, k: Array, v: Array, shape: AttentionShape, arithmetic: Arithmetic
+    q: Array, k: Array, v: Array, shape: AttentionShape, arithmetic: Arithmetic, mask: Array | None = None
 ) -> Tolerance:
-    """Bounds for one set of inputs (stored values, shapes as in attention_shape).
+    """Bounds for one set of inputs: stored values, k and v without unused rows (shape.compact).
 
     Computed in fp32, an estimate of an estimate; remembered.
     """
-    return _remembered.get((q, k, v), (shape, arithmetic), lambda: _tolerance(q, k, v, shape, arithmetic))
+    tensors = (q, k, v) if mask is None else (q, k, v, mask)
+    logit_mask = LogitMask(shape, mask)
+    return _remembered.get(
+        tensors, (shape, arithmetic), lambda: _tolerance(q, k, v, shape, arithmetic, logit_mask)
+    )
 
 
-def _tolerance(q: Array, k: Array, v: Array, shape: AttentionShape, arithmetic: Arithmetic) -> Tolerance:
+def _tolerance(
+    q: Array, k: Array, v: Array, shape: AttentionShape, arithmetic: Arithmetic, mask: LogitMask
+) -> Tolerance:
     sums = _Sums()
     rows = max(1, _BLOCK_ELEMENTS // shape.kv_seq)
     for kv_head in range(shape.kv_heads):
         keys = np.nan_to_num(k[kv_head].astype(np.float32), neginf=0.0, posinf=0.0)
-        head = _KeyHead(k[kv_head].astype(np.float32), keys, v[kv_head].astype(np.float32), shape, arithmetic)
+        raw, values = k[kv_head].astype(np.float32), v[kv_head].astype(np.float32)
+        head = _KeyHead(raw, keys, values, shape, arithmetic, mask)
         for query_head in range(kv_head * shape.group, (kv_head + 1) * shape.group):
             for start in range(0, shape.seq, rows):
                 stop = min(shape.seq, start + rows)
@@ -148,16 +162,27 @@ def _random_sum(weights: F32, values: F32, alike: np.float32) -> F32:
     return np.minimum(random, weights @ values).astype(np.float32)
 
 
+def _differ(numbers: F32, there: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """[rows, 1]: whether those numbers of a row that are there are not all the same."""
+    lowest = np.min(np.where(there, numbers, np.inf), axis=1, keepdims=True)
+    return np.max(np.where(there, numbers, -np.inf), axis=1, keepdims=True) > lowest
+
+
 class _KeyHead:
     """Budget of the query rows that read one key/value head."""
 
     def __init__(
-        self, raw_keys: F32, keys: F32, values: F32, shape: AttentionShape, arithmetic: Arithmetic
+        self,
+        raw_keys: F32,
+        keys: F32,
+        values: F32,
+        shape: AttentionShape,
+        arithmetic: Arithmetic,
+        mask: LogitMask,
     ) -> None:
-        self._shape, self._arithmetic = shape, arithmetic
+        self._shape, self._arithmetic, self._mask = shape, arithmetic, mask
         self._raw, self._keys, self._values = raw_keys, keys, values
         self._centre = values.mean(axis=0)
-        self._columns = np.arange(shape.kv_seq)
         _, self._group_of = np.unique(raw_keys, axis=0, return_inverse=True)
         self._group_of = self._group_of.reshape(-1)
         sizes = np.bincount(self._group_of)
@@ -165,12 +190,9 @@ class _KeyHead:
 
     def add(self, queries: F32, start: int, sums: _Sums) -> None:
         """Account for a block of query rows, the first of which is row ``start``."""
-        shape, rows = self._shape, len(queries)
-        scale = np.float32(shape.scale)
-        limits = np.array([shape.visible(start + i) for i in range(rows)])
-        s: F32 = (queries * scale).astype(np.float32) @ self._raw.T
-        if shape.causal:
-            s[self._columns[None, :] >= limits[:, None]] = -np.inf
+        dot: F32 = (queries * np.float32(self._shape.scale)).astype(np.float32) @ self._raw.T
+        s = dot.copy()
+        self._mask.apply(s, start)
         peak: F32 = np.max(s, axis=1, keepdims=True)
         x: F32 = s - np.where(np.isneginf(peak), np.float32(0), peak)
         p: F32 = np.exp(x)
@@ -179,13 +201,16 @@ class _KeyHead:
         usable = finite & (total[:, 0] > 0)
         if not usable.any():
             return
-        s, x, p, limits, queries = s[usable], x[usable], p[usable], limits[usable], queries[usable]
+        s, x, p, dot, queries = s[usable], x[usable], p[usable], dot[usable], queries[usable]
+        limits = np.count_nonzero(s > -np.inf, axis=1)
         p /= total[usable]
         x[p == 0] = 0
         centred = self._values - self._centre
         o = p @ centred
-        delta = self._logit_errors(queries, s)
+        delta = self._logit_errors(queries, dot)
         absolute = np.sqrt(np.maximum(self._spread_squared(p, delta, centred, o), 0))
+        if self._mask.added is not None:
+            absolute += self._mask_errors(dot, delta, s, p, centred, o)
         absolute += self._exp_errors(s, x, p, centred, o)
         weighted = p @ np.abs(self._values)
         growth = np.minimum(limits, CONFIDENCE * np.sqrt(limits * self._largest_group))
@@ -211,7 +236,7 @@ class _KeyHead:
         sums.ref_sq += float((reference.astype(np.float64) ** 2).sum())
 
     def _logit_errors(self, queries: F32, s: F32) -> F32:
-        """δ of every (row, key); ``s`` are the logits."""
+        """δ of every (row, key); ``s`` are the logits before the mask."""
         scale = np.float32(self._shape.scale)
         first = np.float32(CONFIDENCE * U32 * math.sqrt(self._shape.head_dim + 2)) * scale
         delta = first * (np.abs(queries) @ np.abs(self._keys).T)
@@ -249,11 +274,21 @@ class _KeyHead:
 
     def _rounded_weights(self, p: F32, centred: F32, o: F32) -> F32:
         """What rounding every weight to fp16, in o and in l alike, does to o."""
+        return np.float32(U_HALF) * self._random_pull(p, centred, o)
+
+    def _random_pull(self, weights: F32, centred: F32, o: F32) -> F32:
+        """λ·√g·‖w·(v_d − o_d)‖₂ over the keys."""
         alike = np.float32(CONFIDENCE * math.sqrt(self._largest_group))
-        squares = np.square(p)
+        squares = np.square(weights)
         spread = squares @ np.square(centred) - 2 * o * (squares @ centred)
         spread += np.square(o) * squares.sum(axis=1, keepdims=True)
-        return np.float32(U_HALF) * alike * np.sqrt(np.maximum(spread, 0))
+        return alike * np.sqrt(np.maximum(spread, 0))
+
+    def _mask_errors(self, dot: F32, delta: F32, t: F32, p: F32, centred: F32, o: F32) -> F32:
+        """What rounding the sum of a logit (``dot``) and the mask's number does to o; ``t`` are the sums."""
+        rounding = np.minimum(np.float32(U32) * np.abs(t), np.abs(dot) + delta)
+        differ = _differ(dot, p > 0) | _differ(t, p > 0)
+        return self._random_pull(np.where((p > 0) & differ, p * rounding, np.float32(0)), centred, o)
 
     def _half_weight_errors(self, p: F32, total: F32, centred: F32, o: F32) -> F32:
         """Weights in fp16, products and sums in fp32; ``total`` are the sums of unnormalised weights."""

@@ -58,7 +58,8 @@ def ceil_div(a: int, b: int) -> int:
 def shape_constants(case: Case) -> dict[str, int]:
     """What a module for Vulkan is specialised by."""
     shape = AttentionShape.of(case)
-    return {"SEQ": shape.seq, "KV_SEQ": shape.kv_seq}
+    rows = {} if shape.allocated == shape.kv_seq else {"KV_ROWS": shape.allocated}
+    return {"SEQ": shape.seq, "KV_SEQ": shape.kv_seq, **rows}
 
 
 def shader_context(case: Case) -> dict[str, object]:
@@ -72,7 +73,12 @@ def shader_context(case: Case) -> dict[str, object]:
         "heads": shape.heads,
         "group": shape.group,
         "causal": shape.causal,
-        "diagonal": shape.diagonal if case.axes["api"] == "gles" else "KV_SEQ - SEQ",
+        "diagonal": _diagonal(case, shape),
+        "window": shape.window,
+        "mask": shape.mask,
+        "kv_heads": shape.kv_heads,
+        "kv_rows": "KV_SEQ" if shape.allocated == shape.kv_seq else "KV_ROWS",
+        "kv_order": shape.kv_order,
         "scale": f"{shape.scale:.9g}" if "." in f"{shape.scale:.9g}" else f"{shape.scale:.1f}",
         "unit": words.unit,
         "units": words.units,
@@ -88,6 +94,18 @@ def shader_context(case: Case) -> dict[str, object]:
         "late_scale": words.half and not low_arithmetic,
         **_types(words, low_arithmetic=low_arithmetic, low_sums=low_sums),
     }
+
+
+def _diagonal(case: Case, shape: AttentionShape) -> int | str:
+    """A number, or of constants by which a module is specialised."""
+    if case.axes["api"] == "gles" or shape.align == "top_left":
+        return shape.diagonal
+    return "KV_SEQ - SEQ"
+
+
+def mask_binding(case: Case) -> tuple[str, ...]:
+    """The buffer of the mask as the last one of a pass, where there is one."""
+    return () if AttentionShape.of(case).mask == "none" else ("mask",)
 
 
 def _types(words: Words, *, low_arithmetic: bool, low_sums: bool) -> dict[str, str]:

@@ -5,8 +5,8 @@ right answers). Not here, and why:
 
 - n11 (what a hint delivers): needs exact products, so it belongs to the ``scale`` and ``precision_probe``
   kernels; ``beyond_half`` asks the range half of that question here.
-- n12 (additive fp16 mask) and n13 (cache with unused rows): no explicit mask and no cache allocation in
-  this op yet.
+- n12 and what n4 says about masks: attention_mask_inputs.
+- n13 (a cache with unused rows): ``normal`` with ``kv_rows`` and ``kv_order``, a workload and not an input.
 - n14 (missing barriers): ``normal`` at seq 662 and 1500 with the runner's ``replays``, not an input.
 
 Each distribution builds q, k and v in float64; the op rounds them to the storage type. Logits are put
@@ -18,34 +18,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orchestrator.ops.attention_distribution import (
+    F64,
+    Distribution,
+    Needs,
+    Tensors,
+    from_logits,
+    needs_exact_key_numbers,
+)
+from orchestrator.ops.attention_mask_inputs import MASKED, random_mask
 from orchestrator.ops.attention_shape import AttentionShape
-
-F64 = NDArray[np.float64]
-Tensors = tuple[F64, F64, F64]
-Needs = Callable[[AttentionShape], str | None]
 
 HALF_MAX = 65504.0
 MEDIUMP_MAX = 2.0**14
 """ESSL 3.10 section 4.7: mediump guarantees magnitudes below 2^14 only."""
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """One way to fill q, k and v; ``needs`` says why a shape does not fit."""
-
-    about: str
-    build: Callable[[AttentionShape, int], Tensors]
-    needs: Needs = lambda _: None
-    storage_peak: float = 1000.0
-    """Largest finite magnitude stored in q, k or v."""
-    product_peak: float = 4000.0
-    """Largest single product of an element of q with one of k; infinite where inputs are not finite."""
-    not_half_products: str = ""
-    """Why fp16 products cannot give the right answer on every device, or empty."""
-    not_half_sums: str = ""
-    """Why fp16 accumulators cannot give the right answer, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +58,12 @@ def _normal(shape: AttentionShape, seed: int) -> Tensors:
     return q, k, v
 
 
-def _from_logits(shape: AttentionShape, logits: F64, values: F64) -> Tensors:
-    """q, k, v: every query's logits are ``logits``, every element of v[j] is ``values[j]``."""
-    q = np.zeros((shape.heads, shape.seq, shape.head_dim))
-    k = np.zeros((shape.kv_heads, shape.kv_seq, shape.head_dim))
-    v = np.zeros_like(k)
-    q[..., 0] = math.sqrt(shape.head_dim)
-    k[..., 0] = logits
-    v[...] = values[:, None]
-    return q, k, v
-
-
 def _fixed(logits: list[float], values: list[float]) -> Callable[[AttentionShape, int], Tensors]:
-    return lambda shape, _: _from_logits(shape, np.array(logits), np.array(values))
+    return lambda shape, _: from_logits(shape, np.array(logits), np.array(values))
 
 
 def _constant(logit: float, value: float) -> Callable[[AttentionShape, int], Tensors]:
-    return lambda shape, _: _from_logits(
+    return lambda shape, _: from_logits(
         shape, np.full(shape.kv_seq, logit), np.full(shape.kv_seq, value, np.float64)
     )
 
@@ -102,7 +78,7 @@ def _dot_73728(shape: AttentionShape, seed: int) -> Tensors:
 
 def _deep(k0: float, logit: float) -> Callable[[AttentionShape, int], Tensors]:
     def build(shape: AttentionShape, _: int) -> Tensors:
-        q, k, v = _from_logits(shape, np.full(4, k0), np.array([1.0, 2.0, 3.0, 6.0]))
+        q, k, v = from_logits(shape, np.full(4, k0), np.array([1.0, 2.0, 3.0, 6.0]))
         q[..., 0] = logit / k0 * math.sqrt(shape.head_dim)  # -600 and -400 where head_dim is 64
         return q, k, v
 
@@ -112,29 +88,29 @@ def _deep(k0: float, logit: float) -> Callable[[AttentionShape, int], Tensors]:
 def _first_half_masked(shape: AttentionShape, _: int) -> Tensors:
     logits = np.zeros(shape.kv_seq)
     logits[: shape.kv_seq // 2] = -np.inf
-    return _from_logits(shape, logits, np.arange(shape.kv_seq, dtype=np.float64))
+    return from_logits(shape, logits, np.arange(shape.kv_seq, dtype=np.float64))
 
 
 def _one_key(shape: AttentionShape, _: int) -> Tensors:
-    q, k, v = _from_logits(shape, np.zeros(1), np.zeros(1))
+    q, k, v = from_logits(shape, np.zeros(1), np.zeros(1))
     v[...] = np.arange(1, shape.head_dim + 1)
     return q, k, v
 
 
 def _alternating(shape: AttentionShape, _: int) -> Tensors:
     values = np.where(np.arange(shape.kv_seq) % 2, 3.0, 1.0)
-    return _from_logits(shape, np.zeros(shape.kv_seq), values)
+    return from_logits(shape, np.zeros(shape.kv_seq), values)
 
 
 def _rising(shape: AttentionShape, _: int) -> Tensors:
     ramp = np.arange(shape.kv_seq, dtype=np.float64)
-    return _from_logits(shape, ramp, ramp)
+    return from_logits(shape, ramp, ramp)
 
 
 def _last_30(shape: AttentionShape, _: int) -> Tensors:
     logits = np.zeros(shape.kv_seq)
     logits[-1] = 30.0
-    return _from_logits(shape, logits, np.arange(shape.kv_seq, dtype=np.float64))
+    return from_logits(shape, logits, np.arange(shape.kv_seq, dtype=np.float64))
 
 
 def _faint_majority(shape: AttentionShape, _: int) -> Tensors:
@@ -142,7 +118,7 @@ def _faint_majority(shape: AttentionShape, _: int) -> Tensors:
     logits[0] = 0.0
     values = np.ones(shape.kv_seq)
     values[0] = 0.0
-    return _from_logits(shape, logits, values)
+    return from_logits(shape, logits, values)
 
 
 def _poisoned(value: float) -> Callable[[AttentionShape, int], Tensors]:
@@ -181,10 +157,6 @@ def _needs_rows_without_keys(shape: AttentionShape) -> str | None:
     return None
 
 
-def _ramp_needs(shape: AttentionShape) -> str | None:
-    return f"kv_seq {shape.kv_seq} > 2048: key numbers are not exact in half" if shape.kv_seq > 2048 else None
-
-
 DISTRIBUTIONS: Mapping[str, Distribution] = {
     "normal": Distribution("standard normal q, k and v; all heads differ", _normal),
     "n1_logit_151": Distribution(
@@ -217,16 +189,16 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
     ),
     "n4_rows_without_keys": Distribution(
         "causal rows that see no key are exactly 0, the others the mean of what they see",
-        lambda shape, _: _from_logits(
+        lambda shape, _: from_logits(
             shape, np.zeros(shape.kv_seq), np.arange(1, shape.kv_seq + 1, dtype=np.float64)
         ),
-        lambda shape: _needs_rows_without_keys(shape) or _ramp_needs(shape),
+        lambda shape: _needs_rows_without_keys(shape) or needs_exact_key_numbers(shape),
         storage_peak=2048.0,
     ),
     "n5_first_tile_masked": Distribution(
         "logits of the first half are -inf: (-inf) - (-inf) in the rescale is NaN; right: mean of the rest",
         _first_half_masked,
-        lambda shape: _needs_even_keys(shape) or _ramp_needs(shape),
+        lambda shape: _needs_even_keys(shape) or needs_exact_key_numbers(shape),
         storage_peak=2048.0,
         product_peak=math.inf,
     ),
@@ -296,21 +268,31 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
 }
 
 
+KNOWN: Mapping[str, Distribution] = {**DISTRIBUTIONS, **MASKED}
+"""Those that are about masks last."""
+
+
 def build(name: str, shape: AttentionShape, seed: int) -> Tensors:
-    """q, k, v in float64. Raises KeyError for an unknown name."""
-    return DISTRIBUTIONS[name].build(shape, seed)
+    """q, k, v in float64, without unused rows of k and v. Raises KeyError for an unknown name."""
+    return KNOWN[name].build(shape, seed)
+
+
+def build_mask(name: str, shape: AttentionShape, seed: int) -> F64:
+    """[seq, kv_seq]: what is added to logits; a boolean mask hides where that is -inf."""
+    return (KNOWN[name].mask or random_mask)(shape, seed)
 
 
 def refusal(name: str, shape: AttentionShape, formats: Range) -> str | None:
     """Why the distribution does not exist for a shape or a precision, or None."""
-    found = DISTRIBUTIONS.get(name)
+    found = KNOWN.get(name)
     if found is None:
-        return f"inputs {name} are not defined for attention; known: {', '.join(DISTRIBUTIONS)}"
+        return f"inputs {name} are not defined for attention; known: {', '.join(KNOWN)}"
     why = found.needs(shape)
     if why:
         return f"inputs {name}: {why}"
-    if formats.half_storage and found.storage_peak > HALF_MAX:
-        return f"inputs {name}: magnitude {found.storage_peak:g} > {HALF_MAX:g}, the largest fp16"
+    stored = max(found.storage_peak, found.mask_peak)
+    if formats.half_storage and stored > HALF_MAX:
+        return f"inputs {name}: magnitude {stored:g} > {HALF_MAX:g}, the largest fp16"
     peak = max(found.storage_peak, found.product_peak)
     if formats.mediump and peak >= MEDIUMP_MAX:
         return f"inputs {name}: magnitude {peak:g} > {MEDIUMP_MAX:g}, what mediump guarantees"

@@ -22,7 +22,7 @@ ROUNDED = """
 vec4 rounded(vec4 x) {
     return vec4(unpackHalf2x16(packHalf2x16(x.xy)), unpackHalf2x16(packHalf2x16(x.zw)));
 }"""
-VISIBLE = "tile + c + {{ g }} < visible ? {{ logit(g) }} : NEG_INF"
+VISIBLE = "masked({{ logit(g) }}, row, tile + c + {{ g }})"
 TILES_16: dict[str, AxisValue] = {"tile": "16x16"}
 
 SQUARE: dict[str, AxisValue] = {"seq": 40, "head_dim": 8, "heads": 2}
@@ -120,21 +120,21 @@ FLASH_MUTANTS = (
     Mutant(
         "last_key_dropped",
         "the tail is one key short",
-        ((FLASH, "tile + c + {{ g }} < visible ?", "tile + c + {{ g }} < visible - 1 ?"),),
+        ((FLASH, VISIBLE, "masked({{ logit(g) }}, row, tile + c + {{ g + 1 }})"),),
         {**PARTIAL, "kv_seq": 128, "causal": True},
         inputs="n9_last_logit_30",
     ),
     Mutant(
         "causal_off_by_one",
         "every row sees one key too many",
-        ((SHARED, "clamp(row + ({{ diagonal }}) + 1,", "clamp(row + ({{ diagonal }}) + 2,"),),
+        ((SHARED, "{{ 1 if causal else window }}, 0,", "{{ 2 if causal else window }}, 0,"),),
         {**SQUARE, "causal": True},
         breaks=lambda _, row: row < 39,
     ),
     Mutant(
         "wrong_grouping",
         "query heads read key/value heads in turn instead of in groups",
-        ((FLASH, "(head / GROUP) * uint(KV_SEQ)", "(head % {{ heads // group }}u) * uint(KV_SEQ)"),),
+        ((FLASH, "uint kv_head = head / GROUP;", "uint kv_head = head % {{ kv_heads }}u;"),),
         {**SQUARE, "heads": 4, "kv_heads": 2},
         breaks=lambda head, _: head in (1, 2),
     ),
@@ -176,7 +176,13 @@ FLASH_MUTANTS = (
     Mutant(
         "stale_key_tile",
         "the first K tile is loaded again and again",
-        ((FLASH, "real ? fetch_k(kv_row + uint(tile) + c, i)", "real ? fetch_k(kv_row + c, i)"),),
+        (
+            (
+                FLASH,
+                "real ? fetch_k(kv_row(kv_head, uint(tile) + c), i)",
+                "real ? fetch_k(kv_row(kv_head, c), i)",
+            ),
+        ),
         {**SQUARE, "causal": True},
         axes=TILES_16,
         breaks=lambda _, row: row >= 16,
@@ -255,7 +261,13 @@ ROWS_MUTANTS = (
     Mutant(
         "rows_zero_padding_wins",
         "keys of the padding count as logits of 0",
-        ((ROWS, "ivec4(0, 1, 2, 3), ivec4(visible))", "ivec4(0, 1, 2, 3), ivec4(0x7fffffff))"),),
+        (
+            (
+                ROWS,
+                "masked(s_{{ g }}.{{ e }}, row, tile + int(c) + {{ 4 * g + loop.index0 }})",
+                "s_{{ g }}.{{ e }}",
+            ),
+        ),
         PARTIAL,
         inputs="n7_logit_minus_50",
         axes=TWO_ROWS,
@@ -297,8 +309,8 @@ NAIVE_MUTANTS = (
         (
             (
                 SCORES,
-                "bool visible = int(key) < visible_keys(int(row));",
-                "bool visible = int(key) < visible_keys(int(row)) - 1;",
+                "masked({{ logit }}, int(row), int(key))",
+                "masked({{ logit }}, int(row), int(key) + 1)",
             ),
         ),
         {**SQUARE, "causal": True},

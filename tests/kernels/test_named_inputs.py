@@ -6,8 +6,10 @@ import pytest
 from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.harness import Bench, Outcome
 from tests.kernels.named_inputs import (
+    MASKED_WORKLOADS,
     SIXTEEN_BITS,
     WORKLOADS,
+    Workload,
     named_case,
     sixteen_bits,
     variants,
@@ -55,7 +57,7 @@ def test_every_way_of_16_bits_meets_some_named_input(loaded: LoadedKernel) -> No
 
 
 def test_every_distribution_has_a_shape(loaded: LoadedKernel) -> None:
-    assert set(WORKLOADS) == set(loaded.kernel.distributions)
+    assert set(WORKLOADS | MASKED_WORKLOADS) == set(loaded.kernel.distributions)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +117,10 @@ def test_g1_09_padding_of_the_last_tile_has_no_weight(
     any_bench.keep = True
     api, tile = any_bench.driver.api, "32x32" if loaded.kernel.name == "attention_flash" else "16x16"
     way = sixteen_bits(api)[keys % len(sixteen_bits(api))]
-    cases = [named_case(loaded.kernel, "n7_logit_minus_50", api=api, tile=tile, **p) for p in ({}, way)]
-    for case in cases:
-        case.workload["seq"] = case.workload["kv_seq"] = keys
+    shape: Workload = {"seq": keys, "kv_seq": keys}
+    cases = [
+        named_case(loaded.kernel, "n7_logit_minus_50", shape, api=api, tile=tile, **p) for p in ({}, way)
+    ]
     for outcome in any_bench.run(any_bench.possible(loaded, cases)):
         assert outcome.verdict == "pass", outcome.reason
         assert outcome.tensor is not None

@@ -18,8 +18,7 @@ VULKAN: dict[str, AxisValue] = {"api": "vulkan"}
 
 
 def _reference(inputs: str, precision: str = "fp32", **workload: AxisValue) -> Reference:
-    case = named_case(FLASH, inputs, precision=precision)
-    case.workload.update(workload)
+    case = named_case(FLASH, inputs, workload, precision=precision)
     assert FLASH.invalid(case) is None
     return FLASH.reference(case, FLASH.inputs(case))["o"]
 
@@ -48,8 +47,7 @@ def test_right_answers(inputs: str, right: float, digits: int) -> None:
 
 
 def test_n2_is_the_mean_of_v_although_the_dot_product_is_73728() -> None:
-    case = named_case(FLASH, "n2_dot_73728")
-    case.workload["head_dim"] = 128
+    case = named_case(FLASH, "n2_dot_73728", {"head_dim": 128})
     tensors = FLASH.inputs(case)
     assert (tensors["q"] == 24.0).all()
     q, k = tensors["q"].astype(np.float64), tensors["k"].astype(np.float64)
@@ -71,8 +69,7 @@ def test_n6_both_heads_are_v() -> None:
 
 
 def test_n3_at_head_dim_64_is_the_published_one() -> None:
-    case = named_case(FLASH, "n3_logit_minus_60000")
-    case.workload["head_dim"] = 64
+    case = named_case(FLASH, "n3_logit_minus_60000", {"head_dim": 64})
     tensors = FLASH.inputs(case)
     assert tensors["q"][0, 0, 0] == -600.0
     assert tensors["k"][0, 0, 0] == 800.0
@@ -152,8 +149,7 @@ def test_data_key_ignores_the_variant_and_resolves_words() -> None:
 def test_refused_cases_have_a_named_reason(
     inputs: str, workload: dict[str, AxisValue], axes: dict[str, AxisValue], why: str
 ) -> None:
-    case = named_case(FLASH, inputs, **axes)
-    case.workload.update(workload)
+    case = named_case(FLASH, inputs, workload, **axes)
     assert why in (FLASH.invalid(case) or "")
 
 
