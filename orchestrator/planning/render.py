@@ -4,8 +4,8 @@ A template sees the workload parameters, the axes, ``api``, ``workgroup``, ``sha
 ``values`` and the pass's own context, the later ones winning. ``constants`` declares the pass's shape
 constants: literals on GLES, specialisation constants 0, 1, … on Vulkan. ``values`` declares what only its
 dispatch knows (decision 0019): an array of uniforms on GLES, a block of push constants on Vulkan. An
-undefined name is an error (StrictUndefined). Output is ASCII with LF and ends with one LF; trailing blanks are
-removed, so that the code hash depends on the code.
+undefined name is an error (StrictUndefined). Output is ASCII with LF and ends with one LF; trailing blanks
+are removed, so that the code hash depends on the code.
 """
 
 import json
@@ -72,12 +72,39 @@ def render_case(loaded: LoadedKernel, case: Case) -> RenderedCase:
             something that is not ASCII.
     """
     api = str(case.axes.get("api", GLES))
-    passes = tuple(_render(loaded, case, step, api) for step in loaded.kernel.passes(case))
+    steps = loaded.kernel.passes(case)
+    texts: dict[tuple[object, ...], str] = {}
+    for step in steps:
+        _check_numbers(step, loaded.folder / step.template)
+        if _sees(step) not in texts:
+            texts[_sees(step)] = _text(loaded, case, step, api)
+    passes = tuple(_render(texts[_sees(step)], step, api) for step in steps)
     code_hash = _code_hash(api, passes, loaded.kernel.buffers(case), loaded.kernel.tolerance_version)
     return RenderedCase(passes, api, code_hash)
 
 
-def _render(loaded: LoadedKernel, case: Case, step: Pass, api: str) -> RenderedPass:
+def _sees(step: Pass) -> tuple[object, ...]:
+    """What tells the text of one pass from that of another one of its case. Dispatches that differ in values
+    share one object as context: their template is rendered once, and not for each of a hundred tiles."""
+    constants = tuple(step.constants.items())
+    return (id(step.context), step.template, step.workgroup, step.shared_bytes, constants, *step.values)
+
+
+def _render(glsl: str, step: Pass, api: str) -> RenderedPass:
+    return RenderedPass(
+        template=step.template,
+        glsl=glsl,
+        workgroup=step.workgroup,
+        grid=step.grid,
+        shared_bytes=step.shared_bytes,
+        buffers=step.buffers,
+        constants=tuple(step.constants.values()) if api == VULKAN else (),
+        values=tuple(step.values.values()),
+        subgroup=0 if step.subgroups is None else step.subgroups.size,
+    )
+
+
+def _text(loaded: LoadedKernel, case: Case, step: Pass, api: str) -> str:
     where = loaded.folder / step.template
     context = {
         **case.workload,
@@ -85,8 +112,8 @@ def _render(loaded: LoadedKernel, case: Case, step: Pass, api: str) -> RenderedP
         "api": api,
         "workgroup": step.workgroup,
         "shared_bytes": step.shared_bytes,
-        "constants": _constants(step, api, where),
-        "values": _values(step, api, where),
+        "constants": _constants(step, api),
+        "values": _values(step, api),
         **step.context,
     }
     try:
@@ -106,36 +133,16 @@ def _render(loaded: LoadedKernel, case: Case, step: Pass, api: str) -> RenderedP
     if not text.isascii():
         odd = next(c for c in text if not c.isascii())
         raise KernelFolderError(f"{where}: renders U+{ord(odd):04X}; shader text is ASCII, comments too.")
-    glsl = "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
-    return RenderedPass(
-        template=step.template,
-        glsl=glsl,
-        workgroup=step.workgroup,
-        grid=step.grid,
-        shared_bytes=step.shared_bytes,
-        buffers=step.buffers,
-        constants=tuple(step.constants.values()) if api == VULKAN else (),
-        values=tuple(step.values.values()),
-        subgroup=0 if step.subgroups is None else step.subgroups.size,
-    )
+    return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
 
 
-def _constants(step: Pass, api: str, where: Path) -> str:
-    """GLSL lines that declare the pass's constants."""
+def _check_numbers(step: Pass, where: Path) -> None:
+    """Constants and values have names and fit 32 bits."""
     for name, value in step.constants.items():
         if not _NAME.fullmatch(name) or not 0 <= value < 1 << 31:
             raise KernelFolderError(
                 f"{where}: constant '{name}' = {value}; give a GLSL name and a number from 0 to {2**31 - 1}."
             )
-    if api == VULKAN:
-        lines = [f"layout(constant_id = {i}) const int {name} = 1;" for i, name in enumerate(step.constants)]
-    else:
-        lines = [f"const int {name} = {value};" for name, value in step.constants.items()]
-    return "\n".join(lines)
-
-
-def _values(step: Pass, api: str, where: Path) -> str:
-    """GLSL lines that declare the pass's values, by names that stand for them in the text."""
     if len(step.values) > VALUES_MAX:
         raise KernelFolderError(f"{where}: {len(step.values)} values of a pass; {VALUES_MAX} at most.")
     for name, value in step.values.items():
@@ -144,6 +151,19 @@ def _values(step: Pass, api: str, where: Path) -> str:
                 f"{where}: value '{name}' = {value}; give a GLSL name that no constant has, and a number "
                 f"from 0 to {2**32 - 1}."
             )
+
+
+def _constants(step: Pass, api: str) -> str:
+    """GLSL lines that declare the pass's constants."""
+    if api == VULKAN:
+        lines = [f"layout(constant_id = {i}) const int {name} = 1;" for i, name in enumerate(step.constants)]
+    else:
+        lines = [f"const int {name} = {value};" for name, value in step.constants.items()]
+    return "\n".join(lines)
+
+
+def _values(step: Pass, api: str) -> str:
+    """GLSL lines that declare the pass's values, by names that stand for them in the text."""
     if not step.values:
         return ""
     if api == VULKAN:

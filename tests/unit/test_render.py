@@ -1,6 +1,7 @@
 """Rendering: StrictUndefined, precise errors, shared templates, and a code hash that moves when it should."""
 
 import subprocess
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from orchestrator.domain.case import AxisValue
 from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.kernel import Pass
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
 from orchestrator.planning.render import render_case
 from tests.kernels.harness import all_kernels, make_case
@@ -159,6 +161,31 @@ def test_values_are_uniforms_on_gles_and_push_constants_on_vulkan(tmp_path: Path
     )
     assert gles.values == vulkan.values == (4294967295, 0)
     assert gles.constants == vulkan.constants == ()
+
+
+def test_passes_of_one_case_keep_their_texts_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One context for all of them: values change no text, but their order does, as everything else."""
+    loaded = _value(tmp_path, 'values={"N": 0, "M": 1}')
+    (step,) = loaded.kernel.passes(make_case(loaded.kernel, {}))
+    (loaded.folder / "small.comp.j2").write_text("{{ values }}{{ constants }}{{ workgroup[0] }}\n")
+    steps = (
+        *(replace(step, grid=(n, 1, 1), values={"N": n, "M": 2 * n}) for n in (5, 6)),
+        replace(step, values={"M": 0, "N": 1}),
+        replace(step, constants={"C": 3}),
+        replace(step, constants={"C": 4}),
+        replace(step, workgroup=(8, 1, 1)),
+    )
+
+    def passes_of(kernel: object, case: object) -> tuple[Pass, ...]:
+        del kernel, case
+        return steps
+
+    monkeypatch.setattr(type(loaded.kernel), "passes", passes_of)
+    passes = render_case(loaded, make_case(loaded.kernel, {})).passes
+    assert [p.values for p in passes] == [(5, 10), (6, 12), (0, 1), (0, 1), (0, 1), (0, 1)]
+    assert [p.grid[0] for p in passes][:3] == [5, 6, 4]
+    assert passes[0].glsl == passes[1].glsl
+    assert len({p.glsl for p in passes}) == 5
 
 
 def test_a_pass_without_values_declares_none(tmp_path: Path) -> None:
