@@ -10,6 +10,7 @@ import typer
 
 from orchestrator.domain.errors import KernelFolderError, UsageError
 from orchestrator.domain.kernel import Kernel
+from orchestrator.execution.kernel_checks import check_sample
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
 from orchestrator.planning.matrix import Matrix
 from orchestrator.planning.matrix_reader import load_matrix
@@ -76,7 +77,7 @@ class Inputs:
 
 
 def load_all_kernels(extra: list[Path] | None) -> dict[str, LoadedKernel]:
-    """Built-in kernels and those of further folders.
+    """Built-in kernels and those of further folders, of which a small case is rendered, too.
 
     Raises:
         KernelFolderError: a folder cannot be loaded, or two kernels share a name.
@@ -84,6 +85,8 @@ def load_all_kernels(extra: list[Path] | None) -> dict[str, LoadedKernel]:
     loaded: dict[str, LoadedKernel] = {}
     for folder in [BUILT_IN_KERNELS, *(extra or [])]:
         for name, found in load_kernels(folder).items():
+            if folder is not BUILT_IN_KERNELS:
+                check_sample(found)
             if name in loaded:
                 raise KernelFolderError(
                     f"{found.folder}: a kernel named {name} was loaded from {loaded[name].folder}; "

@@ -18,10 +18,19 @@ from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Axis, Kernel
 from orchestrator.planning.axis_values import allows
+from orchestrator.planning.kernel_contract import (
+    attribute_fault,
+    cost_fault,
+    data_key_fault,
+    declared_fault,
+    invalid_fault,
+    words_fault,
+)
 from orchestrator.planning.suggest import did_you_mean
 
 KERNEL_FILE = "kernel.py"
 SHARED_FOLDER = "_shared"
+APIS = ("gles", "vulkan")
 
 _REQUIRED = ("name", "op", "params", "axes", "distributions")
 _SAMPLE_SIZE = 64
@@ -85,9 +94,9 @@ def _execute(where: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as e:
         del sys.modules[name]
-        line = e.lineno if isinstance(e, SyntaxError) else _last_line(e, where)
+        line, what = (e.lineno, e.msg) if isinstance(e, SyntaxError) else (_last_line(e, where), str(e))
         at = f"{where}:{line}" if line else str(where)
-        raise KernelFolderError(f"{at}: {type(e).__name__}: {e}. Fix the file and load it again.") from e
+        raise KernelFolderError(f"{at}: {type(e).__name__}: {what}. Fix the file and load it again.") from e
     return module
 
 
@@ -106,6 +115,8 @@ def _check(kernel: Kernel, home: Path, where: Path) -> None:
             raise KernelFolderError(
                 f"{where}: {type(kernel).__name__} lacks '{name}'. Set it as a class attribute."
             )
+        if fault := attribute_fault(name, getattr(kernel, name)):
+            raise KernelFolderError(f"{where}: {fault}.")
     if kernel.name != home.name:
         raise KernelFolderError(
             f"{where}: the kernel is named '{kernel.name}' and its folder '{home.name}'. Rename one of them."
@@ -116,9 +127,16 @@ def _check(kernel: Kernel, home: Path, where: Path) -> None:
             raise KernelFolderError(
                 f"{where}: axis '{name}' is missing. Every kernel declares api and precision."
             )
-    if not kernel.distributions:
-        raise KernelFolderError(f"{where}: distributions is empty. Name at least one, such as 'normal'.")
-    _check_templates(kernel, home, where)
+    _check_apis(kernel, where)
+    _check_sample(kernel, home, where)
+
+
+def _check_apis(kernel: Kernel, where: Path) -> None:
+    (axis,) = (axis for axis in kernel.axes if axis.name == "api")
+    for value in axis.values or ("any integer",):
+        if value not in APIS:
+            hint = did_you_mean(str(value), APIS)
+            raise KernelFolderError(f"{where}: axis 'api': value {value!r} is unknown.{hint}")
 
 
 def _check_axes(axes: tuple[Axis, ...], kernel: Kernel, where: Path) -> None:
@@ -131,6 +149,10 @@ def _check_axes(axes: tuple[Axis, ...], kernel: Kernel, where: Path) -> None:
         if axis.values is not None and not axis.values:
             raise KernelFolderError(
                 f"{where}: axis '{axis.name}' allows no value. List some, or give None for integers."
+            )
+        if axis.values is not None and len(set(axis.values)) < len(axis.values):
+            raise KernelFolderError(
+                f"{where}: axis '{axis.name}' lists a value twice: {list(axis.values)!r}."
             )
         refers = isinstance(axis.default, str) and axis.default in {p.name for p in kernel.params}
         if axis.values is None and isinstance(axis.default, str) and not refers:
@@ -146,12 +168,25 @@ def _check_axes(axes: tuple[Axis, ...], kernel: Kernel, where: Path) -> None:
             )
 
 
-def _check_templates(kernel: Kernel, home: Path, where: Path) -> None:
-    """Find the templates of one small case, so that a typing mistake shows at once and not in the night."""
+def _check_sample(kernel: Kernel, home: Path, where: Path) -> None:
+    """Ask for everything but data of one small case, so that a mistake shows at once and not in the night."""
     case = sample_case(kernel)
-    if _guarded(lambda: kernel.invalid(case), where, "invalid") is not None:
+    invalid = _guarded(lambda: kernel.invalid(case), where, "invalid")
+    if isinstance(invalid, str) and invalid:
         return
-    for step in _guarded(lambda: kernel.passes(case), where, "passes"):
+    passes = _guarded(lambda: kernel.passes(case), where, "passes")
+    buffers = _guarded(lambda: kernel.buffers(case), where, "buffers")
+    fault = (
+        invalid_fault(invalid)
+        or declared_fault(buffers, passes)
+        or words_fault("features", _guarded(lambda: kernel.features(case), where, "features"))
+        or words_fault("matrices", _guarded(lambda: kernel.matrices(case), where, "matrices"))
+        or cost_fault(_guarded(lambda: kernel.cost(case), where, "cost"))
+        or data_key_fault(_guarded(lambda: kernel.data_key(case), where, "data_key"))
+    )
+    if fault:
+        raise KernelFolderError(f"{where}: {fault} (a small case: {case.label}).")
+    for step in passes:
         if not (home / step.template).is_file():
             there = sorted(p.name for p in home.glob("*.j2"))
             raise KernelFolderError(

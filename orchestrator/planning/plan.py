@@ -14,7 +14,8 @@ from orchestrator.planning.canary import PlannedCanary, canary_cases, expected, 
 from orchestrator.planning.estimate import Estimate, Estimator
 from orchestrator.planning.expand import Tally, expand_blocks
 from orchestrator.planning.halves import HalfFit, half_fits
-from orchestrator.planning.kernel_call import ask
+from orchestrator.planning.kernel_call import ask, refuse_if
+from orchestrator.planning.kernel_contract import cost_fault
 from orchestrator.planning.matrix import Block, Matrix, Sampling, Suite
 from orchestrator.planning.overrides import apply_overrides, parse_override
 from orchestrator.planning.prune import Drop, Needs, check, prune
@@ -232,6 +233,7 @@ class _Planner:
         case, need = self._points.cases[case_id], self._needs[case_id]
         kernel = self._kernels[case.kernel]
         cost = ask(case, "cost", lambda: kernel.cost(case))
+        refuse_if(case, cost_fault(cost))
         passes = need.passes if isinstance(need, Needs) else 1
         shaders = 0 if compiled else passes
         sampling = self._points.sampling_of(case_id)

@@ -16,7 +16,8 @@ from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Kernel, Pass
 from orchestrator.domain.profile import Profile
 from orchestrator.domain.verdict import Verdict
-from orchestrator.planning.kernel_call import ask
+from orchestrator.planning.kernel_call import ask, refuse_if
+from orchestrator.planning.kernel_contract import declared_fault, invalid_fault, words_fault
 from orchestrator.planning.suggest import printable
 
 GUARANTEED: Mapping[str, int] = {
@@ -65,9 +66,10 @@ def check(kernel: Kernel, case: Case) -> Needs | Drop:
     """What the case needs, or the reason why no device could run it.
 
     Raises:
-        KernelFolderError: the kernel's own code failed, or it has no ``api`` axis.
+        KernelFolderError: the kernel's own code failed, or answers what its contract does not know.
     """
     invalid = ask(case, "invalid", lambda: kernel.invalid(case))
+    refuse_if(case, invalid_fault(invalid))
     if invalid is not None:
         return Drop(Verdict.INVALID, (invalid,))
     return ask(case, "passes, buffers or features", lambda: _needs(kernel, case))
@@ -131,13 +133,16 @@ def _lacks(feature: str, profile: Profile) -> str:
 
 
 def _needs(kernel: Kernel, case: Case) -> Needs | Drop:
-    sizes = {buffer.name: buffer.nbytes for buffer in kernel.buffers(case)}
+    buffers, passes = kernel.buffers(case), kernel.passes(case)
+    features, matrices = kernel.features(case), kernel.matrices(case)
+    refuse_if(case, declared_fault(buffers, passes))
+    refuse_if(case, words_fault("features", features) or words_fault("matrices", matrices))
+    sizes = {buffer.name: buffer.nbytes for buffer in buffers}
     limits: dict[str, int] = {}
 
     def need(name: str, value: int) -> None:
         limits[name] = max(limits.get(name, 0), value)
 
-    passes = kernel.passes(case)
     for step in passes:
         x, y, z = step.workgroup
         need("shared_bytes", step.shared_bytes)
@@ -154,7 +159,7 @@ def _needs(kernel: Kernel, case: Case) -> Needs | Drop:
     if wrong:
         return Drop(Verdict.INVALID, tuple(dict.fromkeys(wrong)))
     subgroups = frozenset(step.subgroups.size for step in passes if step.subgroups is not None)
-    return Needs(api, limits, kernel.features(case), len(passes), subgroups, kernel.matrices(case))
+    return Needs(api, limits, features, len(passes), subgroups, matrices)
 
 
 def _wrong_geometry(step: Pass) -> str:

@@ -4,32 +4,22 @@ Blocks without a language are not run: output, diagrams, `make run` and `make te
 of fuzzing.
 """
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from orchestrator.cli.app import app
+from tests.docs.pages import PAGES, blocks, run_script
 from tests.farm import REPOSITORY, Farm
 from tests.phones import own_adb_server
 
-PAGES = sorted(
-    [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *(REPOSITORY / "docs").glob("*.md")]
-)
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMANDS = {command.callback.__name__ for command in app.registered_commands if command.callback}
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return [text for found, text in BLOCK.findall(page.read_text()) if found == language]
-
-
 def scripts() -> list[tuple[str, str]]:
-    """(page, script) of every block that is run as it stands."""
+    """(page, script) of every block that is run as it stands; add-a-kernel.md has a test of its own."""
     return [
         (f"{page.name}-{number}", text)
         for page in PAGES
@@ -47,33 +37,6 @@ def adb_port(tmp_path: Path) -> Generator[int]:
 @pytest.mark.parametrize(("name", "script"), scripts(), ids=lambda text: text if "\n" not in text else "")
 def test_block_runs(name: str, script: str, farm: Farm, adb_port: int) -> None:
     run_script(script, farm, REPOSITORY, {"ANDROID_ADB_SERVER_PORT": str(adb_port)})
-
-
-def run_script(script: str, farm: Farm, folder: Path, more: dict[str, str]) -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder,
-        env=farm.env() | {"PATH": path} | more,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def test_the_example_kernel_runs(farm: Farm) -> None:
-    page = REPOSITORY / "docs" / "add-a-kernel.md"
-    kernel = farm.folder / "my-kernels" / "brighten"
-    kernel.mkdir(parents=True)
-    (kernel / "brighten.comp.j2").write_text(blocks(page, "glsl")[0])
-    (kernel / "kernel.py").write_text(blocks(page, "python")[0])
-    (farm.folder / "my-matrix.yaml").write_text(blocks(page, "yaml")[0])
-    printed = run_script(blocks(page, "sh")[0], farm, farm.folder, {})
-    assert "24 of 24 measured trials passed" in printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

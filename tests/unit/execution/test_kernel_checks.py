@@ -10,12 +10,13 @@ import pytest
 
 from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Buffer, Tolerance
+from orchestrator.execution.kernel_checks import check_sample
 from orchestrator.execution.prepare import Prepared, Preparer
 from orchestrator.execution.shaders import Shaders
 from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.matrix import Sampling
 from orchestrator.storage.blobs import BlobStore
-from tests.unit.execution.toy_kernel import Doubling, load, point
+from tests.unit.execution.toy_kernel import TEMPLATE, Doubling, load, point
 
 Change = Callable[[Any], Any]
 
@@ -43,26 +44,61 @@ def test_the_toy_itself_is_sound(prepare: Callable[..., Any]) -> None:
     assert isinstance(prepare("fp16_storage"), Prepared)
 
 
+CASE = " (case doubling[api=gles precision=fp32 tile=8] n=5 inputs=normal)"
+NAN, INFINITE, NEGATIVE = (Tolerance(bound, 0.0, 0.0) for bound in (float("nan"), float("inf"), -1.0))
 CONTRADICTIONS: list[tuple[str, Change, str]] = [
     ("inputs", lambda _: {}, "inputs gives []; the in and inout buffers are ['x']"),
-    ("inputs", lambda v: v | {"y": v["x"]}, "inputs gives ['x', 'y']"),
-    ("inputs", lambda v: {"x": v["x"][:-1]}, "x has 4 elements, its buffer 5"),
+    ("inputs", lambda v: v | {"y": v["x"]}, "inputs gives ['x', 'y']; the in and inout buffers are ['x']"),
+    ("inputs", lambda v: {"x": v["x"][:-1]}, "inputs: x has 4 elements, its buffer 5; give as many"),
+    ("inputs", lambda v: {"x": list(v["x"])}, "inputs: x is a list; give a numpy array"),
+    ("inputs", lambda v: {"x": v["x"].astype(str)}, "inputs: x holds <U32; give real numbers"),
+    ("inputs", lambda v: {"x": v["x"] + 0j}, "inputs: x holds complex64; give real numbers"),
     ("reference", lambda _: {}, "reference gives []; out and inout buffers are ['o']"),
-    ("reference", lambda v: {"x": v["o"]}, "reference gives ['x']"),
-    ("reference", lambda v: {"o": np.append(v["o"], 1.0)}, "o has 6 elements, its buffer 5"),
-    ("reference", lambda v: {"o": v["o"].astype(np.float32)}, "o is float32, not float64"),
+    ("reference", lambda v: {"x": v["o"]}, "reference gives ['x']; out and inout buffers are ['o']"),
+    ("reference", lambda v: {"o": 1.0}, "reference: o is a float; give a numpy array"),
+    (
+        "reference",
+        lambda v: {"o": np.append(v["o"], 1.0)},
+        "reference: o has 6 elements, its buffer 5; give as many",
+    ),
+    (
+        "reference",
+        lambda v: {"o": v["o"].astype(np.float32)},
+        "reference: o is float32; compute and return float64",
+    ),
+    (
+        "buffers",
+        lambda v: (v[0], Buffer("o", "scratch", "f32", 5)),
+        "reference gives ['o']; out and inout buffers are []",
+    ),
     ("tolerance", lambda _: {}, "reference gives ['o'] and tolerance []"),
-    ("tolerance", lambda v: v | {"x": v["o"]}, "tolerance ['o', 'x']"),
-    ("tolerance", lambda v: {"o": Tolerance(float("nan"), 0.0, 0.0)}, "three finite numbers"),
-    ("tolerance", lambda v: {"o": Tolerance(0.0, float("inf"), 0.0)}, "three finite numbers"),
-    ("tolerance", lambda v: {"o": Tolerance(0.0, 0.0, -1.0)}, "three finite numbers"),
-    ("passes", lambda _: (), "passes is empty"),
-    ("passes", lambda v: (replace(v[0], buffers=("x", "oo")),), "double.comp.j2 binds ['oo']"),
-    ("buffers", lambda v: (*v, v[0]), "names one twice"),
-    ("buffers", lambda v: (*v, Buffer("s", "scratch", "f32", 5)), "no pass binds ['s']"),
+    ("tolerance", lambda v: v | {"x": v["o"]}, "reference gives ['o'] and tolerance ['o', 'x']"),
+    (
+        "tolerance",
+        lambda _: {"o": 1e-3},
+        "tolerance: o is a float; give a Tolerance(atol, rtol, nmse)",
+    ),
+    ("tolerance", lambda _: {"o": NAN}, "tolerance: o: atol is nan; give a finite number of 0 or more"),
+    ("tolerance", lambda _: {"o": INFINITE}, "tolerance: o: atol is inf; give a finite number of 0 or more"),
+    ("tolerance", lambda _: {"o": NEGATIVE}, "tolerance: o: atol is -1.0; give a finite number of 0 or more"),
+    (
+        "tolerance",
+        lambda v: {"o": replace(v["o"], nmse="1e-6")},
+        "tolerance: o: nmse is '1e-6'; give a finite number of 0 or more",
+    ),
     ("kept", lambda _: ("x",), "kept gives ['x']; out and inout buffers without a reference are []"),
-    ("kept", lambda _: ("o",), "kept gives ['o']"),
-    ("buffers", lambda v: (v[0], Buffer("o", "scratch", "f32", 5)), "out and inout buffers are []"),
+    ("kept", lambda _: ("o",), "kept gives ['o']; out and inout buffers without a reference are []"),
+    (
+        "passes",
+        lambda v: (replace(v[0], workgroup=(4, 2, 1)),),
+        "double.comp.j2 declares a work group of (4, 1, 1) and its pass one of (4, 2, 1); "
+        "write local_size with {{ workgroup[0] }}, {{ workgroup[1] }}, {{ workgroup[2] }}",
+    ),
+    (
+        "passes",
+        lambda v: (replace(v[0], buffers=("x",)),),
+        "double.comp.j2 declares binding 1; its pass binds 1 buffers, from 0 on",
+    ),
 ]
 
 
@@ -72,9 +108,25 @@ def test_parts_that_contradict_each_other(
 ) -> None:
     with pytest.raises(KernelFolderError) as caught:
         prepare(**{method: change})
-    assert says in str(caught.value)
-    assert "doubling" in str(caught.value)
-    assert "n=5" in str(caught.value)
+    assert str(caught.value) == f"kernels/doubling/kernel.py: {says}{CASE}"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "// only a remark\n", "/* two\nlines */\n", "{% if false %}void main() {}{% endif %}\n"]
+)
+def test_a_template_that_renders_to_nothing_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(KernelFolderError) as caught:
+        check_sample(load(tmp_path, Doubling(), text))
+    assert str(caught.value).startswith(
+        "kernels/doubling/kernel.py: double.comp.j2 renders to nothing; "
+        "is all of it inside a condition or a macro? (case "
+    )
+
+
+def test_sizes_that_a_compiler_works_out_are_left_to_it(tmp_path: Path) -> None:
+    text = TEMPLATE.replace("local_size_x = {{ workgroup[0] }}", "local_size_x = SIZE")
+    check_sample(load(tmp_path / "name", Doubling(), text))
+    check_sample(load(tmp_path / "remark", Doubling(), TEMPLATE + "// layout(binding = 7) buffer Z\n"))
 
 
 def gives(values: np.ndarray[Any, np.dtype[Any]]) -> Change:

@@ -91,8 +91,11 @@ def passes(draw: st.DrawFn) -> Pass:
 def kernels(draw: st.DrawFn) -> Shaped:
     steps = tuple(draw(st.lists(passes(), min_size=1, max_size=3)))
     counts = st.one_of(st.integers(1, 1000), near("storage_bytes").map(lambda n: max(1, n // 4)))
+    bound = {name for step in steps for name in step.buffers}
     buffers = tuple(
-        Buffer(name, "out", draw(st.sampled_from(("f32", "f16", "u32"))), draw(counts)) for name in NAMES
+        Buffer(name, "out", draw(st.sampled_from(("f32", "f16", "u32"))), draw(counts))
+        for name in NAMES
+        if name in bound
     )
     return Shaped(steps, buffers, draw(st.frozensets(st.sampled_from(FEATURES), max_size=2)))
 
