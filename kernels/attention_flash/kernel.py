@@ -5,6 +5,9 @@ Tile ``BRxBC`` is BR rows (= invocations) a workgroup, BC keys a tile in shared 
 unrolls head_dim four elements at a time and takes four keys at a time; 1 keeps real loops over head_dim
 (the plain formulation, which some drivers get wrong; see docs/numerics.md).
 
+``pad`` 1 makes every row of a tile in shared memory a word longer than its content, so that neighbouring rows
+begin in different banks.
+
 ``rows`` above 1 blocks registers: that many neighbouring invocations share as many rows and split head_dim,
 so that a word read from shared memory serves them all; partial logits are summed through shared memory.
 """
@@ -40,6 +43,7 @@ class AttentionFlash(AttentionKernel):
         Axis("layout", ("row", "column"), default="row"),
         Axis("vector", (1, 4), default=4),
         Axis("rows", (1, 2, 4), default=1),
+        Axis("pad", (0, 1), default=0),
     )
     online = True
     extras = frozenset(EXTRAS)
@@ -55,10 +59,15 @@ class AttentionFlash(AttentionKernel):
     def _row_pass(self, case: Case) -> Pass:
         shape, words = AttentionShape.of(case), Words.of(case)
         br, bc = tile_of(case)
+        pad = int(case.axes["pad"])
+        v_words = bc * (words.units + pad)
+        k_words = v_words if case.axes["layout"] == "row" else words.units * (bc + pad)
         context = {
             **shader_context(case),
             "br": br,
             "bc": bc,
+            "k_words": k_words,
+            "v_words": v_words,
             "keys": KEYS_AT_A_TIME[int(case.axes["vector"])],
             "partial": shape.kv_seq % bc != 0,
             "hides": _hides(shape, bc),
@@ -67,7 +76,7 @@ class AttentionFlash(AttentionKernel):
             template="flash.comp.j2",
             workgroup=(br, 1, 1),
             grid=(ceil_div(shape.seq, br), shape.heads, 1),
-            shared_bytes=2 * bc * words.units * words.nbytes,
+            shared_bytes=(k_words + v_words) * words.nbytes,
             buffers=("q", "k", "v", "o", *mask_binding(case)),
             context=context,
             constants=shape_constants(case),
@@ -78,6 +87,7 @@ class AttentionFlash(AttentionKernel):
         br, bc = tile_of(case)
         rows = int(case.axes["rows"])
         share = ceil_div(words.units, rows)
+        stride = share * rows + int(case.axes["pad"])
         groups = KEYS_A_STEP // 4
         context = {
             **shader_context(case),
@@ -86,10 +96,10 @@ class AttentionFlash(AttentionKernel):
             "rows": rows,
             "keys": KEYS_A_STEP,
             "per": share,
-            "stride": share * rows,
+            "stride": stride,
             "hides": _hides(shape, bc),
         }
-        tiles = 2 * bc * share * rows * words.nbytes
+        tiles = 2 * bc * stride * words.nbytes
         exchanged = 16 * groups * br * (rows + 1) + 4 * br
         return Pass(
             template="rows.comp.j2",

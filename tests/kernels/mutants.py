@@ -16,7 +16,7 @@ FIRST_BARRIER = """        memoryBarrierShared();
 """
 SYNCHRONISED = "        memoryBarrierShared();\n        barrier();\n"
 LOADED_BARRIER = "        }\n        memoryBarrierShared();\n        barrier();\n\n        float s[BC];"
-TERM = '{{ attention.as_value("p%d * widen(v_tile[(uint(c) + %du) * UNITS + %s])" % (g, g, i)) }}'
+TERM = '{{ attention.as_value("p%d * widen(v_tile[(uint(c) + %du) * V_STRIDE + %s])" % (g, g, i)) }}'
 ACCUMULATE = f"o[{{{{ i }}}}] += {TERM};"
 ROUNDED = """
 vec4 rounded(vec4 x) {
@@ -348,8 +348,9 @@ FP16_MUTANTS = (
         (
             (
                 WEIGHTED,
-                """o += {{ attention.as_value("%s * widen(v_tile[%du * T + x])" % (p % (j ~ "u"), j)) }};""",
-                """o = WIDE(HALF(o + {{ attention.as_value("%s * widen(v_tile[%du * T + x])" """
+                """o += {{ attention.as_value("%s * widen(v_tile[%du * STRIDE + x])" """
+                """% (p % (j ~ "u"), j)) }};""",
+                """o = WIDE(HALF(o + {{ attention.as_value("%s * widen(v_tile[%du * STRIDE + x])" """
                 """% (p % (j ~ "u"), j)) }}));""",
             ),
         ),
