@@ -133,12 +133,14 @@ def _finite(matrix: Array) -> F32:
 
 def largest_group(left: F32, right: F32) -> int:
     """Terms that are alike in every element: equal columns of A and rows of B, by a hash of their bits."""
-    keys: NDArray[np.uint64] = np.zeros(left.shape[1], dtype=np.uint64)
-    for number, lines in enumerate((left.T, right)):
-        bits = np.ascontiguousarray(lines).view(np.uint32).astype(np.uint64)
-        rng = np.random.default_rng(number)
-        weights = rng.integers(1, 1 << 62, bits.shape[1]).astype(np.uint64)
-        keys = keys + bits @ weights  # modulo 2^64: exact, whatever the order
+    m, n, k = len(left), int(right.shape[1]), len(right)
+    weights: NDArray[np.uint64] = np.sqrt(np.arange(1, m + n + 1) + 0.5).view(np.uint64)
+    keys: NDArray[np.uint64] = np.zeros(k, dtype=np.uint64)
+    for i in range(m):  # modulo 2^64: exact, whatever the order
+        keys += np.ascontiguousarray(left[i]).view(np.uint32) * weights[i]
+    for p in range(k):
+        row = np.ascontiguousarray(right[p]).view(np.uint32) * weights[m:]
+        keys[p : p + 1] += np.sum(row, dtype=np.uint64)
     return int(np.unique(keys, return_counts=True)[1].max())
 
 

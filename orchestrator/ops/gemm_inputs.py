@@ -50,7 +50,7 @@ def _cancelling(shape: GemmShape, rng: np.random.Generator) -> Matrices:
     """Terms of about ±64 beside each other, with sums of the size of their noise."""
     a, b, c = _normal(shape, rng)
     signs = np.where(np.arange(shape.k) % 2, np.float32(-1), np.float32(1))
-    return a / 8 + 64, ((b / 64 + 1) * signs[:, None]).astype(np.float32), c
+    return (a / 8 + 64).astype(np.float32), ((b / 64 + 1) * signs[:, None]).astype(np.float32), c
 
 
 def _identity(shape: GemmShape, rng: np.random.Generator) -> Matrices:
