@@ -79,12 +79,16 @@ def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:
     return {
         "suite": planned.suite.name,
         "seconds": round(planned.seconds, 3),
+        "prepare_s": round(planned.prepare_s, 3),
+        "budget_s": planned.suite.budget_s,
+        "points": len(planned.cases),
         "devices": [
             {
                 "device_id": d.device.device_id,
                 "soc": d.device.soc.name,
                 "seconds": round(d.seconds, 3),
                 "guessed": d.guessed,
+                "pruned": _pruned_of(planned, d),
                 "cases": [{"case_id": c.case_id, "label": c.case.label, "role": c.role} for c in d.cases],
                 "canaries": [
                     {
@@ -151,6 +155,28 @@ def _pruned_table(planned: Plan) -> Table:
     return table
 
 
+def _pruned_of(planned: Plan, device: DevicePlan) -> int:
+    return sum(p.device_id == device.device.device_id for p in planned.pruned)
+
+
+def _print_sums(planned: Plan) -> None:
+    """At the end, where it can be seen: points, what each device runs and prunes, hours beside the budget."""
+    budget = planned.suite.budget_s
+    of = "" if budget is None else f" of a budget of {duration_text(budget)}"
+    excluded = sum(gone.count for gone in planned.excluded)
+    without = f", {excluded} more excluded" if excluded else ""
+    _line(f"suite {planned.suite.name}: {len(planned.cases)} points{without}")
+    for device in planned.devices:
+        guessed = f", {device.guessed} times guessed" if device.guessed else ""
+        pruned = _pruned_of(planned, device)
+        time = f"about {duration_text(device.seconds)}{of}{guessed}"
+        _line(f"  {visible(device.device.device_id)}: {len(device.cases)} run, {pruned} pruned; {time}")
+    if planned.devices:
+        _line(
+            f"  inputs and references before that: about {duration_text(planned.prepare_s)} on this machine"
+        )
+
+
 def _line(text: str) -> None:
     result.print(text, markup=False, soft_wrap=True)
 
@@ -166,3 +192,4 @@ def _print(planned: Plan, missing: list[Missing]) -> None:
         result.print(_pruned_table(planned), markup=False)
     for gone in planned.excluded:
         _line(f"excluded {gone.count}: {gone.when} ({gone.reason}; {gone.owner}, until {gone.expires})")
+    _print_sums(planned)

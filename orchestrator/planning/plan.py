@@ -11,14 +11,12 @@ from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.kernel import Kernel
 from orchestrator.domain.results import Excluded, Pruned, RunResults
 from orchestrator.planning.canary import PlannedCanary, canary_cases, expected, factor
-from orchestrator.planning.estimate import Estimate, Estimator
+from orchestrator.planning.estimate import Estimate, Estimator, Work
 from orchestrator.planning.expand import Tally, expand_blocks
 from orchestrator.planning.halves import HalfFit, half_fits
-from orchestrator.planning.kernel_call import ask, refuse_if
-from orchestrator.planning.kernel_contract import cost_fault
 from orchestrator.planning.matrix import Block, Matrix, Sampling, Suite
 from orchestrator.planning.overrides import apply_overrides, parse_override
-from orchestrator.planning.prune import Drop, Needs, check, prune
+from orchestrator.planning.prune import Drop, check, prune
 from orchestrator.planning.select import compile_selection
 from orchestrator.planning.suggest import shown
 from orchestrator.planning.vocabulary import Vocabulary
@@ -78,6 +76,8 @@ class Plan:
     warnings: list[str] = field(default_factory=list[str])
     sampling: dict[str, Sampling] = field(default_factory=dict[str, Sampling])
     """By case id, where it is not the suite's."""
+    prepare_s: float = 0.0
+    """Before the first dispatch: inputs, references and bounds on this machine, always a guess."""
 
     def sampling_of(self, case_id: str) -> Sampling:
         return self.sampling.get(case_id, self.suite.sampling)
@@ -145,6 +145,7 @@ def build_plan(
         list(matrix.expectations),
         warnings,
         points.sampling,
+        planner.prepare_s(planned),
     )
 
 
@@ -185,18 +186,23 @@ class _Planner:
         self._history = history
         self._estimator = Estimator(history)
         self._needs = {i: check(kernels[case.kernel], case) for i, case in points.cases.items()}
+        self._works: dict[str, Work] = {}
         self._canaries = canary_cases(points.cases, kernels)
         self.pruned: list[Pruned] = []
 
     def device(self, device: DeviceRecord) -> DevicePlan:
         plan = DevicePlan(device, [])
+        sent: set[str] = set()
         for case_id, case in self._points.cases.items():
             if case_id in self._canaries:
                 continue
             drop = prune(self._needs[case_id], device)
             if drop is None:
                 role = "probe" if self._kernels[case.kernel].role == "probe" else "op"
-                plan.cases.append(PlannedCase(case_id, case, self._estimate(case_id, device), role))
+                key = self._work(case_id).data_key
+                estimate = self._estimate(case_id, device, sent=key in sent)
+                plan.cases.append(PlannedCase(case_id, case, estimate, role))
+                sent.add(key)
             else:
                 self._drop(device, case_id, drop)
         plan.canaries.extend(self._canaries_of(device, plan.cases))
@@ -226,20 +232,29 @@ class _Planner:
 
     def _canary_estimate(self, case_id: str, device: DeviceRecord) -> Estimate:
         """Mean of the two around a batch: the second one finds its shader compiled."""
-        first, again = (self._estimate(case_id, device, compiled=c) for c in (False, True))
+        first, again = (self._estimate(case_id, device, compiled=c, sent=c) for c in (False, True))
         return replace(first, seconds=(first.seconds + again.seconds) / 2)
 
-    def _estimate(self, case_id: str, device: DeviceRecord, *, compiled: bool = False) -> Estimate:
-        case, need = self._points.cases[case_id], self._needs[case_id]
-        kernel = self._kernels[case.kernel]
-        cost = ask(case, "cost", lambda: kernel.cost(case))
-        refuse_if(case, cost_fault(cost))
-        passes = need.passes if isinstance(need, Needs) else 1
-        shaders = 0 if compiled else passes
-        sampling = self._points.sampling_of(case_id)
-        api = str(case.axes.get("api", ""))
-        probe = kernel.role != "op"
-        return self._estimator.estimate(device, api, case_id, cost, shaders, sampling, probe=probe)
+    def prepare_s(self, devices: Iterable[DevicePlan]) -> float:
+        """Of everything that some device runs, each ``data_key`` once."""
+        ran = dict.fromkeys(c.case_id for d in devices for c in d.cases)
+        times: dict[str, float] = {}
+        for work in map(self._work, ran):
+            times[work.data_key] = max(times.get(work.data_key, 0.0), work.prepare_s)
+        return sum(times.values())
+
+    def _work(self, case_id: str) -> Work:
+        if case_id not in self._works:
+            case = self._points.cases[case_id]
+            self._works[case_id] = Work.of(self._kernels[case.kernel], case)
+        return self._works[case_id]
+
+    def _estimate(
+        self, case_id: str, device: DeviceRecord, *, compiled: bool = False, sent: bool = False
+    ) -> Estimate:
+        case, sampling = self._points.cases[case_id], self._points.sampling_of(case_id)
+        work = self._work(case_id)
+        return self._estimator.estimate(device, case, work, sampling, compiled=compiled, sent=sent)
 
     def _drop(self, device: DeviceRecord, case_id: str, drop: Drop) -> None:
         self.pruned.append(Pruned(device.device_id, case_id, drop.verdict, list(drop.reasons)))

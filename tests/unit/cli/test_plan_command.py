@@ -1,6 +1,7 @@
 """``tilefarm plan``, ``kernels`` and ``run`` about probes, canaries, and what was dropped and why."""
 
 import json
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ MATRIX = """\
 version: 1
 suites:
   smoke:
+    budget: {minutes: 1}
     blocks:
       - kernel: attention_flash
         workloads: [{seq: 128, head_dim: 128, heads: 1}]
@@ -67,6 +69,25 @@ def test_the_plan_shows_each_api_its_probes_its_guard_and_what_fits_in_halves_on
     words = [" ".join(line.split()) for line in shown.splitlines()]
     assert "phone 4 cases: 2 precision_probe, 2 attention_flash lacks api vulkan" in words
     assert any("precision=fp32" in line and "shared_bytes 32768 > 16384" in line for line in words)
+
+
+def test_the_plan_ends_with_points_pruned_points_and_time_beside_the_budget(
+    matrix: str, invoke: Invoke
+) -> None:
+    shown = invoke("plan", "--matrix", matrix).output
+    ending = shown[shown.index("suite smoke: ") :].splitlines()
+    assert ending[0] == "suite smoke: 10 points"
+    assert re.fullmatch(
+        r"  phone: 3 run, 5 pruned; about \d+ s of a budget of 60 s, 3 times guessed", ending[1]
+    )
+    assert re.fullmatch(
+        r"  desk: 6 run, 2 pruned; about \d+ s of a budget of 60 s, 6 times guessed", ending[2]
+    )
+    assert re.fullmatch(r"  inputs and references before that: about \d+ s on this machine", ending[3])
+    document = json.loads(invoke("plan", "--matrix", matrix, "--json").output)
+    assert (document["points"], document["budget_s"]) == (10, 60)
+    assert [d["pruned"] for d in document["devices"]] == [5, 2]
+    assert document["prepare_s"] > 0
 
 
 def test_the_plan_as_json_holds_the_same(matrix: str, invoke: Invoke) -> None:

@@ -142,7 +142,7 @@ def test_times_come_from_history_where_there_is_any(matrix: Matrix):
     plan = build_plan(matrix, "s", KERNELS, [ROOMY], history=history)
     times = {c.case_id: c.estimate for c in plan.devices[0].cases}
     assert times[first].basis == "device"
-    assert times[first].seconds == pytest.approx(0.05 + 0.1 + 0.2 + 6 * 0.1)
+    assert times[first].seconds == pytest.approx(0.05 + 0.1 + 0.2 + 6 * 0.1, abs=2e-3), "and its comparison"
     assert times[third].seconds == pytest.approx(1.5), "without timing, the trial's own duration"
     assert times[second].basis == "guess", "measured on another SoC"
     assert times[probe].basis == "guess", "a failed host says nothing"
