@@ -10,6 +10,9 @@ from orchestrator.domain.wire import from_json
 from workers.discovery import Reachable, find
 from workers.serve import serve
 
+EXIT_DEVICE = 4
+"""The device or its link is at fault: the agent tries to get it back, instead of just another worker."""
+
 
 def main() -> int:
     """Serve until told to stop; the last line of the log says why it could not."""
@@ -23,7 +26,7 @@ def main() -> int:
         serve(_device(given, settings), settings.broker, settings)
     except TilefarmError as e:
         print(e, file=sys.stderr)
-        return e.exit_code
+        return EXIT_DEVICE if e.retryable else e.exit_code
     return 0
 
 

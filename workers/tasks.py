@@ -1,14 +1,20 @@
 """The Celery application of a worker process: one task, a shell around ``session.run_batch``."""
 
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
 from celery import Celery
 
+from orchestrator.domain.agent import News
 from orchestrator.domain.errors import LeaseLost, TilefarmError
 from orchestrator.domain.event import Progress
+from orchestrator.domain.health import Failed, Vitals, Vouched
 from orchestrator.domain.job import Batch
 from orchestrator.domain.names import RUN_BATCH_TASK, celery_settings
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import decode
 from orchestrator.storage.blobs import BlobStore
 from orchestrator.storage.leases import Leases
@@ -16,8 +22,9 @@ from orchestrator.storage.redis_client import RedisClient
 from workers.admission import admit
 from workers.bench import CALL_TIMEOUT_S, Bench
 from workers.health import read_vitals
-from workers.leasing import leased
+from workers.leasing import Held, leased
 from workers.locks import exclusive
+from workers.news import tell
 from workers.results import ResultSink
 from workers.session import infra_trials, run_batch
 
@@ -70,32 +77,49 @@ def _under_lease(batch: Batch, bench: Bench, client: RedisClient, holder: str, s
     def waiting(why: str = resource) -> None:
         sink.progress(Progress(device_id, "waiting", detail=why))
 
-    leases = Leases(client)
     # The device first, then its processor: everybody takes them in this order. The host's own locks are for
     # processes with another broker, or with a private one.
     with (
-        leased(leases, device_id, holder, timeout_s=RESOURCE_WAIT_S, on_wait=waiting) as held,
+        leased(Leases(client), device_id, holder, timeout_s=RESOURCE_WAIT_S, on_wait=waiting) as held,
         exclusive(f"device-{device_id}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting),
     ):
         cases = sink.not_done(device_id, batch.cases)
         if not cases:
             return
 
-        def unfit(why: str) -> None:
-            held.check()
-            if (hold := leases.held(device_id)) is not None:
-                raise LeaseLost(f"{device_id}: left to a person: {hold.sentence}")
-            waiting(why)
-
         if bench.record.transport == "adb":
-            admit(
-                device_id,
-                lambda at: read_vitals(bench.device, at, CALL_TIMEOUT_S),
-                timeout_s=RESOURCE_WAIT_S,
-                on_wait=unfit,
-            )
+            _await_fit(bench, client, held, waiting)
         with exclusive(f"resource-{resource}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting):
             sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
             store = BlobStore(batch.blob_store)
-            for trial in run_batch(bench, batch, cases, store, sink.progress, held.check):
-                sink.insert(trial, held.lease)
+            trials = run_batch(bench, batch, cases, store, sink.progress, held.check)
+        for trial in trials:
+            sink.insert(trial, held.lease)
+        if (news := _news(trials)) is not None:
+            tell(client, device_id, news)
+
+
+def _await_fit(bench: Bench, client: RedisClient, held: Held, waiting: Callable[[str], None]) -> None:
+    """Until a phone is cool and charged enough; one that a person takes meanwhile is theirs at once."""
+    device_id, leases = bench.record.device_id, Leases(client)
+
+    def vitals(at: float) -> Vitals:
+        found = read_vitals(bench.device, at, CALL_TIMEOUT_S)
+        tell(client, device_id, found)
+        return found
+
+    def unfit(why: str) -> None:
+        held.check()
+        if (hold := leases.held(device_id)) is not None:
+            raise LeaseLost(f"{device_id}: left to a person: {hold.sentence}")
+        waiting(why)
+
+    admit(device_id, vitals, timeout_s=RESOURCE_WAIT_S, on_wait=unfit)
+
+
+def _news(trials: Sequence[Trial]) -> News | None:
+    """What a batch says about its device: infrastructure failed, or a canary was right before and after."""
+    lost = next((t.reason for t in trials if t.verdict is Verdict.INFRA), None)
+    if lost is not None:
+        return Failed(time.monotonic(), lost)
+    return Vouched(time.monotonic()) if any(t.canary is not None for t in trials) else None

@@ -2,6 +2,7 @@
 
 import typer
 
+from orchestrator.cli.agent import agent
 from orchestrator.cli.compare import compare, report
 from orchestrator.cli.devices import devices
 from orchestrator.cli.doctor import doctor
@@ -19,5 +20,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (doctor, devices, plan, run, report, compare, worker, hold, release, kernels, phone):
+for command in (doctor, devices, plan, run, report, compare, agent, worker, hold, release, kernels, phone):
     app.command()(command)

@@ -127,7 +127,8 @@ def open_fleet(
             broker = Broker(settings.broker)
             stack.callback(broker.close)
             records = [r.record for r in broker.registrations().values()]
-            yield _without_held(choose(Fleet(broker, records, []), wanted))
+            fleet = choose(Fleet(broker, records, _unserved(broker, records)), wanted)
+            yield _without_held(fleet)
             return
         say("starting a private redis-server")
         url = stack.enter_context(private_redis())
@@ -183,6 +184,17 @@ def choose(fleet: Fleet, wanted: Sequence[str], found: Found | None = None) -> F
         missing += [m for m in lost or ([] if there else _unmet(fleet, name)) if m not in missing]
     fleet.devices, fleet.missing = kept, missing
     return fleet
+
+
+def _unserved(broker: Broker, served: Sequence[DeviceRecord]) -> list[Missing]:
+    """Phones that an agent knows and that no worker serves now, with what is wrong with each."""
+    known = {d.device_id for d in served} | {d.serial for d in served}
+    return [
+        Missing(phone.device_id or phone.serial, "", f"{phone.condition} on {agent.host}: {phone.why}")
+        for agent in broker.agents()
+        for phone in agent.phones
+        if phone.device_id not in known and phone.serial not in known
+    ]
 
 
 def _without_held(fleet: Fleet) -> Fleet:

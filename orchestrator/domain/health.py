@@ -212,6 +212,8 @@ def step(health: Health, event: Event, gates: Gates | None = None) -> Health:
         case Silent():
             return _silent(health, event, gates)
         case Failed():
+            if health.condition in _ABSENT:
+                return health  # unplugged, say: the reason is known, and no rung would help
             return _lost(health, Condition.RECOVERING, event.why, event.at, gates)
         case Tried():
             return _tried(health, event, gates)
@@ -245,6 +247,8 @@ def _listed(health: Health, event: Listed) -> Health:
             return _fresh(health, Condition.BOOTING, "listed; has not answered yet", event.at)
         return health
     if event.state == "":
+        if health.condition is Condition.RECOVERING and health.rung:
+            return health  # lost while it was being recovered: harder rungs may still help
         return _fresh(health, Condition.OFFLINE, event.why or "not listed: unplugged or off", event.at)
     person = _WAITS_FOR_A_PERSON.get(event.state)
     why = event.why or f"adb lists it as {event.state}"

@@ -5,12 +5,18 @@ Only internal ids (``[a-z0-9-]``) and run ids become part of a name.
 
 from typing import Any, Literal
 
+from orchestrator.domain.digest import sha256_hex
+
 RUN_BATCH_TASK = "tilefarm.run_batch"
 HEARTBEAT_S = 2.0
 REGISTRATION_TTL_S = 10
 """A worker that has not renewed its registration for this long counts as gone."""
 RUN_KEYS_TTL_S = 7 * 24 * 3600
 DEVICE_KEY_PREFIX = "tilefarm:device:"
+AGENT_KEY_PREFIX = "tilefarm:agent:"
+AGENT_TTL_S = 15
+NEWS_KEPT = 50
+"""Of a device, until its agent reads them; with nobody to read, older ones go."""
 HOLD_KEY_PREFIX = "tilefarm:hold:"
 LEASE_TTL_S = 15
 """A lease that was not renewed for this long ends: so long a killed worker's device stays taken."""
@@ -44,6 +50,16 @@ def token_key(device_id: str) -> str:
 
 def hold_key(device_id: str) -> str:
     return HOLD_KEY_PREFIX + device_id
+
+
+def news_key(device_id: str) -> str:
+    """List: what a worker tells the agent of its host about the device."""
+    return f"tilefarm:news:{device_id}"
+
+
+def agent_key(host: str) -> str:
+    """Hosts are not ours to name: only a digest of the name becomes part of a key."""
+    return AGENT_KEY_PREFIX + sha256_hex(host.encode("utf-8", "surrogateescape"))[:16]
 
 
 def trials_key(run_id: str) -> str:

@@ -24,6 +24,10 @@ class Settings(BaseSettings):
     runner_dir: Path = Path(__file__).resolve().parents[2] / "workers" / "runner" / "build"
     """Builds of the runner, one folder a CMake preset."""
 
+    power_cycle: str = ""
+    """Command that switches a phone's USB port off and on, e.g. ``cycle-port {serial}``: words, no shell;
+    ``{serial}`` is the phone's. Empty: this rung of the ladder is left out."""
+
     def blob_store(self) -> str:
         """As an URL that means the same in every process of this machine, wherever it was started."""
         if "://" in self.blobs:

@@ -7,11 +7,13 @@ import redis
 from celery import Celery
 from kombu.exceptions import OperationalError
 
+from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import (
+    AGENT_KEY_PREFIX,
     DEVICE_KEY_PREFIX,
     RUN_BATCH_TASK,
     Lane,
@@ -55,6 +57,13 @@ class Broker:
                     registration = from_json(Registration, text, key.decode())
                     found[registration.record.device_id] = registration
         return dict(sorted(found.items()))
+
+    def agents(self) -> list[AgentReport]:
+        """Of every host that has one now."""
+        with self._reachable():
+            keys = sorted(self._redis.scan_iter(match=f"{AGENT_KEY_PREFIX}*"))
+            texts = ((key.decode(), self._redis.get(key)) for key in keys)
+            return [from_json(AgentReport, text, key) for key, text in texts if text]
 
     def holds(self) -> dict[str, Hold]:
         """Devices that people keep for themselves, by device id."""

@@ -167,6 +167,11 @@ class AdbServer:
         with suppress(DeviceLost):
             self._ask(f"host:disconnect:{address}", timeout_s)
 
+    def reconnect_phone(self, serial: str, timeout_s: float = _SERVER_S) -> None:
+        """``adb reconnect`` of one phone: its transport is dropped and found anew; others notice nothing."""
+        with self.open(Deadline.after(timeout_s, f"{serial}: reconnect")) as connection:
+            connection.ask(f"host-serial:{serial}:reconnect")
+
     def _ask(self, service: str, timeout_s: float) -> str:
         with self.open(Deadline.after(timeout_s, f"{self}: {service}")) as connection:
             connection.ask(service)

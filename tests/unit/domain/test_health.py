@@ -163,6 +163,17 @@ def test_a_phone_that_comes_back_by_itself_is_not_tried_further() -> None:
     assert not back.trusted
 
 
+def test_an_unplugged_phone_is_not_tried_though_its_batch_failed() -> None:
+    for events in ((Listed(10, ""), Failed(11, "x")), (Failed(10, "x"), Listed(11, ""))):
+        health = after(*events, start=ONLINE)
+        assert (health.condition, wanted(health)) == (Condition.OFFLINE, None)
+
+
+def test_a_phone_that_a_rung_lost_is_tried_further() -> None:
+    health = after(Failed(10, "x"), Tried(20, Rung.REBOOT, ok=False), Listed(21, ""), start=ONLINE)
+    assert wanted(health) is Rung.POWER_CYCLE
+
+
 TIMES = st.floats(0, 1e6)
 EVENTS = st.one_of(
     st.builds(

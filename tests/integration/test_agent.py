@@ -1,0 +1,105 @@
+"""An agent with real processes: phones come and go on a real adb server, which is killed and restarted."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from orchestrator.domain.agent import PhoneReport
+from orchestrator.domain.health import Condition
+from orchestrator.execution.broker import Broker
+from tests.farm import Farm, wait_for
+from tests.phones import free_port, own_adb_server, process_runs, running_phone
+
+MATRIX = """
+version: 1
+suites:
+  smoke:
+    repeats: 1
+    blocks:
+      - kernel: scale
+        workloads: [{n: 33}]
+        axes: {precision: fp32}
+"""
+
+
+@contextmanager
+def agent(farm: Farm) -> Generator["subprocess.Popen[bytes]"]:
+    process = farm.start("agent", "--no-local", log=farm.folder / "agent.log")
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(60)
+
+
+def phones(url: str) -> dict[str, PhoneReport]:
+    broker = Broker(url)
+    try:
+        return {p.serial: p for a in broker.agents() for p in a.phones}
+    finally:
+        broker.close()
+
+
+def served(url: str) -> dict[str, int]:
+    """Serial → worker's process id."""
+    broker = Broker(url)
+    try:
+        return {r.record.serial: r.pid for r in broker.registrations().values()}
+    finally:
+        broker.close()
+
+
+def test_phones_come_and_go_over_a_restart_of_the_adb_server(farm: Farm, broker: str, tmp_path: Path) -> None:
+    """G2-06, G2-08: the server is killed; its phones come back with new transports, and nobody is blamed."""
+    port = free_port()
+    farm.environment |= {"TILEFARM_BROKER": broker, "ANDROID_ADB_SERVER_PORT": str(port), "ADB_MDNS": "0"}
+    matrix = tmp_path / "matrix.yaml"
+    matrix.write_text(MATRIX)
+    with own_adb_server(tmp_path / "adb-1", port) as server, agent(farm) as running:
+        with (
+            running_phone(server, "snapdragon-8-gen-3", tmp_path / "phone-1") as one,
+            running_phone(server, "mid-mali", tmp_path / "phone-2", ["unauthorized"], connect=False) as two,
+        ):
+            wait_for(lambda: one.serial in served(broker), "a worker for the phone")
+            farm.run("run", "--matrix", str(matrix), "--no-probes")
+            assert [t.verdict for t in farm.latest().trials] == ["pass"]
+            first = served(broker)[one.serial]
+            killed = server_pid(port)
+            os.kill(killed, signal.SIGKILL)
+            wait_for(lambda: server_pid(port) not in (0, killed), "the agent to start a server again")
+            one.connect()
+            wait_for(lambda: _condition(broker, one.serial) is Condition.ONLINE, "the phone to be back")
+            assert served(broker) == {one.serial: first}, "a restart of seconds costs no worker"
+            assert two.serial not in served(broker)
+            server.disconnect_phone(one.serial)
+            wait_for(lambda: not served(broker), "the worker of the phone that left to end")
+            assert _condition(broker, one.serial) is Condition.OFFLINE
+            missing = farm.run("run", "--matrix", str(matrix), expect=3)
+            assert "offline on" in missing.stderr
+            one.connect()
+            wait_for(lambda: one.serial in served(broker), "a new worker")
+            last = served(broker)[one.serial]
+            running.terminate()
+            assert running.wait(60) == 0, (farm.folder / "agent.log").read_text()
+            assert not process_runs(last)
+            assert phones(broker) == {}
+        os.kill(server_pid(port), signal.SIGTERM)
+
+
+def _condition(url: str, serial: str) -> Condition | None:
+    found = phones(url).get(serial)
+    return found.condition if found else None
+
+
+def server_pid(port: int) -> int:
+    """Of the adb server that listens there; 0: none does."""
+    listening = (
+        c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN and c.laddr[1:2] == (port,)
+    )
+    return next((c.pid for c in listening if c.pid), 0)

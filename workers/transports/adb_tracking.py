@@ -1,0 +1,63 @@
+"""The adb server's list as it changes, over restarts of the server, which is never ended from here."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from orchestrator.domain.errors import DeadlineExceeded, InfraError, NotInstalled
+from workers.transports.adb import AdbServer, start_server
+from workers.transports.adb_listing import PhoneListing, parse_listing
+from workers.transports.deadline import Deadline
+
+QUIET_S = 30.0
+"""The server speaks only when something changes: so often the list is read anew all the same, since a server
+that was replaced by another one on the same port may leave a dead connection."""
+RETRY_S = 1.0
+log = structlog.get_logger()
+
+OnList = Callable[[Sequence[PhoneListing], str], None]
+"""Rows, and the server's address with its version."""
+
+
+class Tracker:
+    """A thread that follows one server."""
+
+    def __init__(self, server: AdbServer, on_list: OnList, on_lost: Callable[[str], None]) -> None:
+        """``on_lost`` is told why no server answers; both are called from the thread."""
+        self._server = server
+        self._on_list = on_list
+        self._on_lost = on_lost
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="adb-list", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """The thread ends when its present read does; it holds nothing that must be given back."""
+        self._stop.set()
+
+    def _follow(self) -> None:
+        while not self._stop.is_set():
+            try:
+                start_server(self._server)
+                self._listen()
+            except NotInstalled as e:
+                self._on_lost(str(e))
+                return
+            except InfraError as e:
+                self._on_lost(str(e))
+                self._stop.wait(RETRY_S)
+
+    def _listen(self) -> None:
+        """One connection, for a while."""
+        about = f"{self._server}, version {self._server.version()}"
+        with self._server.open(Deadline.after(QUIET_S, f"{self._server}: list")) as connection:
+            connection.ask("host:track-devices")
+            while not self._stop.is_set():
+                try:
+                    text = connection.read_string_block()
+                except (TimeoutError, DeadlineExceeded):
+                    return
+                self._on_list(parse_listing(text), about)
