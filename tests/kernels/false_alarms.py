@@ -1,0 +1,117 @@
+"""Runs the true kernels on many seeds: ``python -m tests.kernels.false_alarms --seeds 1000`` prints a table.
+
+A budget that is too narrow shows here as an alarm about a kernel that is right, one that is too wide as a
+smallest ratio of allowed to seen far above 1. Every kernel that a software driver can run takes part, in
+every precision that it has there; shapes are small and ragged, so that a job of hundreds of cases is quick.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from orchestrator.domain.case import AxisValue, Case
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
+from tests.kernels.drivers import DRIVERS, driver
+from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
+
+CASES_A_JOB = 250
+MATRIX_UNITS = "attention_flash_matrix"
+"""No software driver has them."""
+
+ATTENTION: dict[str, AxisValue] = {"seq": 33, "kv_seq": 37, "head_dim": 20, "heads": 2, "causal": True}
+IMAGE: dict[str, AxisValue] = {"width": 21, "height": 13, "radius": 2}
+WORKLOADS: dict[str, dict[str, AxisValue]] = {
+    "attention": ATTENTION,
+    "blur_tonemap": IMAGE,
+    "gemm": {"m": 33, "n": 21, "k": 70},
+    "scale": {"n": 1001, "percent": 150},
+}
+"""By op."""
+QUICK: dict[str, dict[str, AxisValue]] = {
+    "attention_flash": {"tile": "16x16"},
+    "attention_flash_blocked": {"tile": "16x16", "unroll": "short"},
+    "attention_naive": {"tile": "8x8"},
+}
+"""Axes of kernels whose defaults compile slowly on a processor."""
+
+
+@dataclass(slots=True)
+class Row:
+    """What became of a kernel in one precision on one driver."""
+
+    cases: int = 0
+    alarms: int = 0
+    closest: float = np.inf
+    """Smallest ratio of allowed to seen over all elements of all cases."""
+
+    def add(self, outcome: Outcome) -> None:
+        self.cases += 1
+        self.alarms += outcome.verdict != "pass"
+        if outcome.verdict == "pass" and outcome.tensor is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = outcome.allowed / np.abs(outcome.tensor - outcome.reference)
+            self.closest = min(self.closest, float(np.nanmin(ratios)))
+
+
+def kernels() -> dict[str, LoadedKernel]:
+    found = load_kernels(KERNELS)
+    return {n: k for n, k in found.items() if k.kernel.role == "op" and n != MATRIX_UNITS}
+
+
+def cases_of(loaded: LoadedKernel, name: str, seeds: range) -> Iterator[Case]:
+    """Of one kernel on one driver: every precision that it has, for every seed."""
+    kernel = loaded.kernel
+    (precision,) = [a for a in kernel.axes if a.name == "precision"]
+    axes = {"api": driver(name).api, **QUICK.get(kernel.name, {})}
+    for value in precision.values or ():
+        variant: Mapping[str, AxisValue] = axes | {"precision": value}
+        for seed in seeds:
+            yield make_case(kernel, WORKLOADS[kernel.op], seed=seed, axes=variant)
+
+
+def run(name: str, loaded: LoadedKernel, seeds: range) -> dict[str, Row]:
+    """Precision → row."""
+    rows: dict[str, Row] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        cases = Bench(Path(folder), name).possible(loaded, cases_of(loaded, name, seeds))
+        for first in range(0, len(cases), CASES_A_JOB):
+            with tempfile.TemporaryDirectory(dir=folder) as job:
+                for outcome in Bench(Path(job), name, keep=True, repeats=0).run(
+                    cases[first : first + CASES_A_JOB]
+                ):
+                    rows.setdefault(str(outcome.case.axes["precision"]), Row()).add(outcome)
+                    if outcome.verdict != "pass":
+                        print(
+                            f"ALARM {name}: {outcome.case.label} seed={outcome.case.seed}: {outcome.reason}"
+                        )
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="false_alarms")
+    parser.add_argument("--seeds", type=int, default=1000, help="of each kernel, precision and driver")
+    parser.add_argument("--first", type=int, default=1, help="first seed")
+    given = parser.parse_args()
+    seeds = range(int(given.first), int(given.first) + int(given.seeds))
+    total, alarms, began = 0, 0, time.monotonic()
+    print(f"{'kernel':26} {'driver':12} {'precision':14} {'cases':>6} {'alarms':>7} {'allowed/seen':>13}")
+    for name in DRIVERS:
+        for kernel, loaded in kernels().items():
+            for precision, row in run(name, loaded, seeds).items():
+                total, alarms = total + row.cases, alarms + row.alarms
+                print(
+                    f"{kernel:26} {name:12} {precision:14} {row.cases:6} {row.alarms:7} {row.closest:13.1f}",
+                    flush=True,
+                )
+    print(f"{total} cases, {alarms} false alarms, {time.monotonic() - began:.0f} s")
+    return 1 if alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
