@@ -189,7 +189,8 @@ def _trials(
 
 def _trial(bench: Bench, run_id: str, case: CaseJob, record: CaseRecord | None, clocked: _Clocked) -> Trial:
     if record is None:
-        return _infra(bench, run_id, case, "the runner's output has no end record for it", clocked)
+        why = "the runner's output has no end record for it"
+        return unrun(bench, run_id, case, Verdict.INFRA, why, clocked)
     end = record.end
     verdict, reason = judge(end, case)
     return Trial(
@@ -222,16 +223,25 @@ def infra_trials(
     bench: Bench, run_id: str, cases: Sequence[CaseJob], reason: str, clocked: _Clocked | None = None
 ) -> list[Trial]:
     """Rows for cases that infrastructure kept from us."""
-    return [_infra(bench, run_id, c, reason, clocked or _Clocked()) for c in cases]
+    return [unrun(bench, run_id, c, Verdict.INFRA, reason, clocked) for c in cases]
 
 
-def _infra(bench: Bench, run_id: str, case: CaseJob, reason: str, clocked: _Clocked) -> Trial:
+def unrun(
+    bench: Bench,
+    run_id: str,
+    case: CaseJob,
+    verdict: Verdict,
+    reason: str,
+    clocked: _Clocked | None = None,
+) -> Trial:
+    """A row without measurement."""
+    clocked = clocked or _Clocked()
     return Trial(
         run_id=run_id,
         device_id=bench.record.device_id,
         case_id=case.case_id,
         attempt=case.attempt,
-        verdict=Verdict.INFRA,
+        verdict=verdict,
         reason=reason,
         code_hash=case.code_hash,
         started_at=clocked.started_at.get(case.case_id, _utc()),

@@ -11,7 +11,7 @@ from orchestrator.domain.agent import News
 from orchestrator.domain.errors import LeaseLost, TilefarmError
 from orchestrator.domain.event import Progress
 from orchestrator.domain.health import Failed, Vitals, Vouched
-from orchestrator.domain.job import Batch
+from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import RUN_BATCH_TASK, celery_settings
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
@@ -24,9 +24,10 @@ from workers.bench import CALL_TIMEOUT_S, Bench
 from workers.health import read_vitals
 from workers.leasing import Held, leased
 from workers.locks import exclusive
+from workers.losses import Losses
 from workers.news import tell
 from workers.results import ResultSink
-from workers.session import infra_trials, run_batch
+from workers.session import infra_trials, run_batch, unrun
 
 RESOURCE_WAIT_S = 1800.0
 LEASES = 3
@@ -91,12 +92,25 @@ def _under_lease(batch: Batch, bench: Bench, client: RedisClient, holder: str, s
             _await_fit(bench, client, held, waiting)
         with exclusive(f"resource-{resource}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting):
             sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
-            store = BlobStore(batch.blob_store)
-            trials = run_batch(bench, batch, cases, store, sink.progress, held.check)
-        for trial in trials:
-            sink.insert(trial, held.lease)
+            _run(batch, bench, cases, client, sink, held)
+
+
+def _run(
+    batch: Batch, bench: Bench, cases: Sequence[CaseJob], client: RedisClient, sink: ResultSink, held: Held
+) -> None:
+    """All together, but for those during which a worker died: they run alone, or no more."""
+    losses = Losses(client, batch.run_id, bench.record)
+    sorted_out = losses.sort(cases)
+    for job, why in sorted_out.dead:
+        sink.insert(unrun(bench, batch.run_id, job, Verdict.CRASHED, why), held.lease)
+    store = BlobStore(batch.blob_store)
+    for group in sorted_out.groups():
+        with losses.noted(group):
+            trials = run_batch(bench, batch, group, store, sink.progress, held.check)
+            for trial in trials:
+                sink.insert(trial, held.lease)
         if (news := _news(trials)) is not None:
-            tell(client, device_id, news)
+            tell(client, bench.record.device_id, news)
 
 
 def _await_fit(bench: Bench, client: RedisClient, held: Held, waiting: Callable[[str], None]) -> None:

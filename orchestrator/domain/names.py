@@ -12,6 +12,7 @@ HEARTBEAT_S = 2.0
 REGISTRATION_TTL_S = 10
 """A worker that has not renewed its registration for this long counts as gone."""
 RUN_KEYS_TTL_S = 7 * 24 * 3600
+POISON_TTL_S = 7 * 24 * 3600
 DEVICE_KEY_PREFIX = "tilefarm:device:"
 AGENT_KEY_PREFIX = "tilefarm:agent:"
 AGENT_TTL_S = 15
@@ -65,6 +66,16 @@ def agent_key(host: str) -> str:
 def trials_key(run_id: str) -> str:
     """Hash: trial key → trial; the place where a result is inserted once."""
     return f"tilefarm:run:{run_id}:trials"
+
+
+def begun_key(run_id: str) -> str:
+    """Hash: trial key → how many workers had it in hand without bringing its result."""
+    return f"tilefarm:run:{run_id}:begun"
+
+
+def poison_key(what: str) -> str:
+    """Reason why a shader is not run any more; ``what`` stands for SoC, driver and code hash."""
+    return f"tilefarm:poison:{what}"
 
 
 def events_key(run_id: str) -> str:

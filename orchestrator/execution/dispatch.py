@@ -26,7 +26,8 @@ INFRA_ATTEMPTS = 3
 RETRY_AFTER_S = (5.0, 45.0)
 """Wait before the second and the third attempt: a phone that restarts is back after half a minute or more."""
 REDISPATCHES = 5
-"""Batches of a device are sent again at most so often for lost workers; then its cases are missing."""
+"""Batches of a device are sent again at most so often for lost workers without one result between; then its
+cases are missing."""
 
 
 class Watcher(Protocol):
@@ -159,6 +160,7 @@ class Dispatcher:
     def _settle(self, trial: Trial, watcher: Watcher) -> None:
         """A trial is on disk: strike it off, and try again what infrastructure kept from us."""
         lane = self._lanes[trial.device_id]
+        lane.redispatches = 0
         job = lane.outstanding.pop(trial.key, None)
         self._lost.pop((trial.device_id, trial.case_id), None)  # given up, and it came after all
         self._tries[trial.device_id, trial.case_id] += 1
