@@ -30,7 +30,7 @@ from orchestrator.ops.attention_glsl import (
     shader_context,
     shape_constants,
 )
-from orchestrator.ops.attention_shape import EXTRAS
+from orchestrator.ops.attention_shape import EXTRAS, WORD_KEYS
 from orchestrator.ops.halves import element_bytes
 
 WORD_BYTES = 16
@@ -158,21 +158,34 @@ class AttentionTiledSgemm(AttentionKernel):
         """Model: no cache between workgroups; what a workgroup reads twice it reads once. Query heads that
         share a key/value head are taken to share nothing."""
         shape = AttentionShape.of(case)
+        moved = sum(_scores_bytes(case)) + sum(_tile_bytes(case)) + _finish_bytes(case)
         return Cost(
             flops=self.flops(case),
             bytes_min=self.compulsory_bytes(case),
-            bytes_moved=shape.heads
-            * (self._scores_bytes(case) + sum(_tile_bytes(case)) + _finish_bytes(case)),
+            bytes_moved=shape.heads * moved,
         )
 
-    def _scores_bytes(self, case: Case) -> int:
-        """Of one head, all tiles: q once a block of BN keys, k and the mask once a block of BM rows, scores
-        written."""
-        shape, g = AttentionShape.of(case), Geometry.of(case)
-        rows = sum(rows * blocks for rows, blocks in shape.row_blocks(g.bm, g.bn))
-        elements = (rows + shape.keys_read(g.bm, g.bn)) * shape.head_dim
-        scores = rows * g.bn * FLOAT_BYTES
-        return elements * element_bytes(case) + scores + self.mask_bytes(case, g.bm, g.bn)
+
+def _scores_bytes(case: Case) -> Iterator[int]:
+    """Of one head: ``scores`` of all tiles. q once a block of BN keys, k and what the mask says about each
+    row once a block of BM rows, scores written."""
+    shape, g = AttentionShape.of(case), Geometry.of(case)
+    for top in range(0, shape.seq, g.bm):
+        bottom = min(top + g.bm, shape.seq)
+        rows, first, end = bottom - top, shape.first(top), shape.visible(bottom - 1)
+        for start in range(first // g.bn * g.bn, end, g.bn) if end > first else ():
+            keys = min(g.bn, shape.kv_seq - start)
+            yield (rows + keys) * shape.head_dim * element_bytes(case)
+            yield rows * g.bn * FLOAT_BYTES
+            yield rows * _mask_bytes(case, start, keys)
+
+
+def _mask_bytes(case: Case, start: int, keys: int) -> int:
+    """Of one row."""
+    mask = AttentionShape.of(case).mask
+    if mask == "boolean":
+        return (ceil_div(start + keys, WORD_KEYS) - start // WORD_KEYS) * FLOAT_BYTES
+    return keys * element_bytes(case) if mask == "additive" else 0
 
 
 def _tile_passes(
