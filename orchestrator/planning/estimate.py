@@ -35,7 +35,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Speed:
+class Speed:
     """Rough sustained rates of one class of device."""
 
     flops_per_s: float
@@ -56,9 +56,9 @@ PROBE_GAIN = 25
 # Software: llvmpipe on 2 cores, naive attention 512 × 64 in 110 ms (docs/measurements). Comparing: copy of
 # 64 MiB on the same 2 cores takes 126 ns an element in two replays, scale of 1 MiB 150 ns in twelve. The
 # others are round numbers for a recent phone and a desktop GPU; the first run replaces them by its own times.
-_SOFTWARE_SPEED = _Speed(0.8e9, 4e9, 0.15, 120e-9, 5e-9)
-_PHONE_SPEED = _Speed(30e9, 10e9, 0.1, 360e-9, 15e-9, 20e6)
-_DESKTOP_SPEED = _Speed(1e12, 200e9, 0.1, 120e-9, 5e-9)
+SOFTWARE = Speed(0.8e9, 4e9, 0.15, 120e-9, 5e-9)
+PHONE = Speed(30e9, 10e9, 0.1, 360e-9, 15e-9, 20e6)
+DESKTOP = Speed(1e12, 200e9, 0.1, 120e-9, 5e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,10 @@ def _measured_s(trial: Trial, sampling: Sampling, check_s: float) -> float:
     return FIXED_S + total_ns / 1e9 + check_s
 
 
-def _speed(device: DeviceRecord, api: str) -> _Speed:
+def _speed(device: DeviceRecord, api: str) -> Speed:
     if device.virtual or _software(device, api):
-        return _SOFTWARE_SPEED
-    return _PHONE_SPEED if device.transport == "adb" else _DESKTOP_SPEED
+        return SOFTWARE
+    return PHONE if device.transport == "adb" else DESKTOP
 
 
 def _software(device: DeviceRecord, api: str) -> bool:

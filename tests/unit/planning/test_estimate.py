@@ -1,13 +1,24 @@
 """What the guess of a case's time is made of, and what is paid once for several cases."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from orchestrator.domain.kernel import Cost
-from orchestrator.planning.estimate import Estimator, Work
+from orchestrator.planning import estimate
+from orchestrator.planning.estimate import (
+    DESKTOP,
+    PREPARE_S_PER_ELEMENT,
+    PREPARE_S_PER_FLOP,
+    SOFTWARE,
+    Estimator,
+    Work,
+)
 from orchestrator.planning.matrix import Sampling
 from orchestrator.planning.plan import build_plan
+from tests.farm import REPOSITORY
 from tests.unit.planning.test_prune import case
 from tests.unit.planning.toy import KERNELS, TOY, device, load, profile
 
@@ -72,3 +83,31 @@ def test_cases_that_share_data_are_sent_and_prepared_for_once(
     assert two_seqs_s == pytest.approx(one_s * (1 + 65 / 64), rel=0.05)
     work = Work.of(TOY, case(seq=66560, kv_seq=1))
     assert apart_s - shared_s == pytest.approx(work.sent_bytes / 20e6, rel=0.1)
+
+
+def test_docs_tell_the_rates_that_are_used() -> None:
+    page = (REPOSITORY / "docs" / "matrix.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+
+    def row(start: str) -> list[str]:
+        (found,) = [line for line in rows if line.startswith(f"| {start}")]
+        return [cell.strip() for cell in found.split("|")[2:-1]]
+
+    def number(text: str) -> float:
+        value, unit = text.split()
+        return (
+            float(value)
+            * {"GFLOP/s": 1e9, "TFLOP/s": 1e12, "GB/s": 1e9, "MB/s": 1e6, "s": 1, "ns": 1e-9}[unit]
+        )
+
+    speeds = (SOFTWARE, estimate.PHONE, DESKTOP)
+    executions = [[number(text) for text in cell.split(", ")] for cell in row("an execution")]
+    assert executions == [[s.flops_per_s, s.bytes_per_s] for s in speeds]
+    assert [number(cell) for cell in row("compiling")] == [s.compile_s for s in speeds]
+    comparing = [[number(text) for text in cell.split(", ")] for cell in row("comparing")]
+    assert np.allclose(comparing, [[s.check_s, s.same_s] for s in speeds])
+    assert [math.inf if cell == "–" else number(cell) for cell in row("sending")] == [
+        s.push_bytes_per_s for s in speeds
+    ]
+    assert f"{PREPARE_S_PER_FLOP * 1e9:g} ns for each of the device's flops" in page
+    assert f"and {PREPARE_S_PER_ELEMENT * 1e9:g} ns an element" in page
