@@ -198,7 +198,7 @@ CONSTANT_TEMPLATE = """\
 layout(local_size_x = {{ workgroup[0] }}) in;
 layout(std430, binding = 0) readonly buffer X { float x[]; };
 layout(std430, binding = 1) buffer O { float o[]; };
-void main() { int i = int(gl_GlobalInvocationID.x); if (i < N) o[i] = 2.0 * x[i]; }
+void main() { int i = int(gl_GlobalInvocationID.x); if (i < int(N)) o[i] = 2.0 * x[i]; }
 """
 
 
@@ -220,6 +220,17 @@ def test_vulkan_gets_spirv_with_constants_and_one_module_for_all_shapes(
     gles = prepared(preparer, loaded, point(8)).job
     assert gles.passes[0].constants == ()
     assert b"const int N = 4;\nconst int M = 7;\n" in store.get(gles.passes[0].shader)
+
+
+@pytest.mark.parametrize("api", ["gles", "vulkan"])
+def test_dispatches_that_differ_in_values_share_a_shader(
+    api: str, tmp_path: Path, preparer: Preparer, kernel: Doubling
+) -> None:
+    kernel.changed["passes"] = lambda v: tuple(replace(v[0], values={"N": n, "M": 1}) for n in (3, 4))
+    loaded = load(tmp_path / "values", kernel, CONSTANT_TEMPLATE.replace("constants", "values"))
+    first, second = prepared(preparer, loaded, point(api=api)).job.passes
+    assert (first.values, second.values) == ((3, 1), (4, 1))
+    assert first.shader == second.shader
 
 
 def test_a_subgroup_size_travels_to_the_device(
