@@ -112,6 +112,9 @@ class AttentionTiledSgemm(AttentionKernel):
     online = True
     extras = frozenset(EXTRAS)
 
+    def tile_sums(self, case: Case) -> int:
+        return int(case.axes["tile"])
+
     def invalid(self, case: Case) -> str | None:
         g = Geometry.of(case)
         if g.bc % g.bn:

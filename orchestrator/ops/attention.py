@@ -65,6 +65,11 @@ class AttentionKernel(Kernel):
     half_weights: bool = False
     """The weights exp(s - m) are rounded to fp16 before they multiply v; every product and sum is fp32."""
 
+    def tile_sums(self, case: Case) -> int:
+        """Keys whose terms are summed by themselves before they join those of earlier keys; 0: one by one."""
+        del case
+        return 0
+
     def invalid(self, case: Case) -> str | None:
         shape = AttentionShape.of(case)
         return (
@@ -131,6 +136,7 @@ class AttentionKernel(Kernel):
             half_products=computes_in_half(case),
             half_sums=sums_in_half(case),
             half_weights=self.half_weights,
+            tile_sums=self.tile_sums(case),
         )
         shape = AttentionShape.of(case)
         k, v = shape.compact(inputs["k"]), shape.compact(inputs["v"])

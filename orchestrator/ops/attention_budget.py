@@ -19,6 +19,8 @@ truncates has biased errors and may leave the budget at long accumulations; that
 3. Accumulation of o over the n visible keys of the row: u·growth·Σ_j p_j|v_jd|. Adding equal terms again and
    again rounds the same way for long stretches, so roundings of equal keys count as one variable: growth =
    min(n, λ·√(n·g)), g keys in the largest group; λ√n for random keys, never above the worst case n.
+   A kernel that sums tiles of B keys by themselves, and only then adds that sum to the one of earlier tiles,
+   rounds a term at most r = B + ⌈kv_seq/B⌉ times: r takes the place of n where it is smaller, as for l in 4.
 4. Accumulation of l, u·growth, and division (2.5 ULP, then one product), 6u: relative.
 5. fp16 output (fp16_storage): packHalf2x16 does not fix the rounding mode (ESSL 3.10 section 4.7), so a
    whole fp16 ULP, 2⁻¹⁰ relative, and 2⁻²⁴ absolute where fp16 is subnormal. Rounding of inputs is in the
@@ -112,6 +114,8 @@ class Arithmetic:
     """And summed in fp16."""
     half_weights: bool = False
     """Weights are rounded to fp16; products and sums of them are fp32."""
+    tile_sums: int = 0
+    """Keys whose terms are summed by themselves before they join those of earlier keys; 0: one by one."""
 
 
 @dataclass
@@ -213,7 +217,8 @@ class _KeyHead:
             absolute += self._mask_errors(dot, delta, s, p, centred, o)
         absolute += self._exp_errors(s, x, p, centred, o)
         weighted = p @ np.abs(self._values)
-        growth = np.minimum(limits, CONFIDENCE * np.sqrt(limits * self._largest_group))
+        roundings = np.minimum(limits, self._longest_path())
+        growth = np.minimum(roundings, CONFIDENCE * np.sqrt(roundings * self._largest_group))
         absolute += np.float32(U32) * growth[:, None].astype(np.float32) * weighted
         if self._arithmetic.mediump:
             absolute += np.float32(U_MEDIUMP) * weighted + np.float32(MEDIUMP_SMALLEST)
@@ -234,6 +239,11 @@ class _KeyHead:
             ((absolute + np.float32(rtol) * np.abs(reference)).astype(np.float64) ** 2).sum()
         )
         sums.ref_sq += float((reference.astype(np.float64) ** 2).sum())
+
+    def _longest_path(self) -> int:
+        """Additions that a term of o or l can go through."""
+        keys, apart = self._shape.kv_seq, self._arithmetic.tile_sums
+        return apart + -(-keys // apart) if apart else keys
 
     def _logit_errors(self, queries: F32, s: F32) -> F32:
         """δ of every (row, key); ``s`` are the logits before the mask."""
