@@ -2,11 +2,13 @@
 
 Only plain numbers of the text are read; a size that the compiler has to work out is left to the driver. A
 work group of another size computes other elements than the grid was made for, and a binding beyond the
-pass's buffers reads what nobody bound; drivers say nothing about either.
+pass's buffers reads what nobody bound; drivers say nothing about either. Points are pruned by the shared
+memory that a pass declares: it has to be what the text declares.
 """
 
 import re
 
+from orchestrator.execution.shared_memory import declared_shared_bytes
 from orchestrator.planning.render import RenderedPass
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -24,7 +26,7 @@ def shader_fault(step: RenderedPass) -> str | None:
     if ".slang" in step.template:
         return None
     layouts = _LAYOUT.findall(text)
-    return _group_fault(step, layouts) or _binding_fault(step, layouts)
+    return _group_fault(step, layouts) or _binding_fault(step, layouts) or _shared_fault(step, text)
 
 
 def _group_fault(step: RenderedPass, layouts: list[tuple[str, str]]) -> str | None:
@@ -48,4 +50,14 @@ def _binding_fault(step: RenderedPass, layouts: list[tuple[str, str]]) -> str | 
         return None
     return (
         f"{step.template} declares binding {beyond[0]}; its pass binds {len(step.buffers)} buffers, from 0 on"
+    )
+
+
+def _shared_fault(step: RenderedPass, text: str) -> str | None:
+    declared = declared_shared_bytes(text)
+    if not declared or declared == step.shared_bytes:
+        return None
+    return (
+        f"{step.template} declares {declared} bytes of shared memory and its pass {step.shared_bytes}; "
+        "points are pruned by the latter, make both the same"
     )

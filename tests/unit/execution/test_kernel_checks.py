@@ -13,6 +13,7 @@ from orchestrator.domain.kernel import Buffer, Tolerance
 from orchestrator.execution.kernel_checks import check_sample
 from orchestrator.execution.prepare import Prepared, Preparer
 from orchestrator.execution.shaders import Shaders
+from orchestrator.execution.shared_memory import declared_shared_bytes
 from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.matrix import Sampling
 from orchestrator.storage.blobs import BlobStore
@@ -120,6 +121,41 @@ def test_a_template_that_renders_to_nothing_is_refused(tmp_path: Path, text: str
     assert str(caught.value).startswith(
         "kernels/doubling/kernel.py: double.comp.j2 renders to nothing; "
         "is all of it inside a condition or a macro? (case "
+    )
+
+
+@pytest.mark.parametrize(
+    ("declarations", "found"),
+    [
+        ("", 0),
+        ("shared float a[64];\nshared mediump uvec4 b[2 * (3 + 1)];\nshared float16_t c;", 256 + 128 + 2),
+        ("const int N = 8;\nconst uint ROWS = 3u;\nshared vec3 a[N * N / 2][ROWS];", 12 * 32 * 3),
+        ("const int N = M - 1;\nconst int M = 5;\nshared int a[N];", 16),
+        ("layout(constant_id = 0) const int N = 1;\nshared float a[N];", None),
+        ("const int N = N;\nshared float a[N];", None),
+        ("shared float a[SIZE];", None),
+        ("shared float a[4 << 1];", None),
+        ("shared float a[(4];", None),
+        ("shared float a[8 / (2 - 2)];", None),
+        ("shared Row a[4];", None),
+        ("#ifdef WIDE\nshared float a[4];\n#endif", None),
+        ("shared float a[4], b[4];", None),
+    ],
+)
+def test_shared_memory_is_added_up_where_plain_arithmetic_tells(declarations: str, found: int | None) -> None:
+    assert declared_shared_bytes(f"#version 310 es\n{declarations}\nvoid main() {{}}\n") == found
+
+
+def test_a_pass_and_its_text_agree_about_shared_memory(tmp_path: Path) -> None:
+    """The toy's passes say 32 bytes; a text that declares none is no error, it is pruned too soon at worst."""
+    text = TEMPLATE.replace("void main", "shared float tile[{}];\nvoid main")
+    check_sample(load(tmp_path / "none", Doubling(), TEMPLATE))
+    check_sample(load(tmp_path / "same", Doubling(), text.replace("{}", "8")))
+    with pytest.raises(KernelFolderError) as caught:
+        check_sample(load(tmp_path / "other", Doubling(), text.replace("{}", "2 * 8")))
+    assert str(caught.value).startswith(
+        "kernels/doubling/kernel.py: double.comp.j2 declares 64 bytes of shared memory and its pass 32; "
+        "points are pruned by the latter, make both the same (case "
     )
 
 
