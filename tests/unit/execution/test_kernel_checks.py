@@ -147,7 +147,7 @@ def test_shared_memory_is_added_up_where_plain_arithmetic_tells(declarations: st
 
 
 def test_a_pass_and_its_text_agree_about_shared_memory(tmp_path: Path) -> None:
-    """The toy's passes say 32 bytes; a text that declares none is no error, it is pruned too soon at worst."""
+    """The toy's passes say 32 bytes; of a text that declares none nothing is said."""
     text = TEMPLATE.replace("void main", "shared float tile[{}];\nvoid main")
     check_sample(load(tmp_path / "none", Doubling(), TEMPLATE))
     check_sample(load(tmp_path / "same", Doubling(), text.replace("{}", "8")))
