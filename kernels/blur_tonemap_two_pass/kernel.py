@@ -21,19 +21,19 @@ class BlurTonemapTwoPass(BlurTonemapKernel):
     stored_mean = True
 
     def passes(self, case: Case) -> tuple[Pass, ...]:
-        def step(template: str, source: str, target: str, shared_bytes: int) -> Pass:
+        def step(template: str, source: str, target: str, shared_bytes: int, **context: object) -> Pass:
             return Pass(
                 template=template,
                 workgroup=(*tile_of(case), 1),
                 grid=grid_of(case),
                 shared_bytes=shared_bytes,
                 buffers=(source, target),
-                context=shader_context(case),
+                context={**shader_context(case), **context},
                 constants=constants_of(case),
             )
 
         blur = step("blur.comp.j2", "image", "blurred", halo_bytes(case))
-        return blur, step("tone.comp.j2", "blurred", "o", 0)
+        return blur, step("tone.comp.j2", "blurred", "o", 0, apart=False)
 
 
 kernel = BlurTonemapTwoPass()

@@ -6,6 +6,8 @@ Axes:
 - ``halves``: packed two to a word (packHalf2x16), or native 16-bit types.
 - ``vector``: words an invocation moves at once, 1 or 4. A word is one fp32, two packed halves or one native
   half. Counts that are no multiple of it are moved word by word: a buffer must not be read past its end.
+- ``language``: glsl, or slang, which slangc compiles (Vulkan only; docs/kernels.md says what to install).
+  Slang has no packed halves here: its ``half`` is the native type, and needs float16 and uniform16 as well.
 
 An odd count of packed halves ends in half a word. Its other half is nobody's, and is left as it was.
 """
@@ -33,6 +35,7 @@ class Scale(Kernel):
         Axis("halves", ("packed", "native"), default="packed"),
         Axis("vector", (1, 4), default=4),
         Axis("group", (64, 128, 256), default=64),
+        Axis("language", ("glsl", "slang"), default="glsl"),
     )
     distributions = tuple(scale.DISTRIBUTIONS)
     tolerance_version = f"scale-{scale.BUDGET_VERSION}"
@@ -43,15 +46,22 @@ class Scale(Kernel):
             return "halves native needs a 16-bit precision: fp16_storage or fp16"
         if api != "vulkan" and (native or precision == "fp16"):
             return "16-bit types need api vulkan; GLES has packed halves in fp16_storage"
+        if is_slang(case) and api != "vulkan":
+            return "language slang needs api vulkan: slangc makes SPIR-V"
+        if is_slang(case) and is_half(case) and not native:
+            return "language slang needs halves native: packed halves are the GLSL template's"
         return None
 
     def features(self, case: Case) -> frozenset[str]:
         """16-bit types in buffers need storage16; float16 only where they are computed with."""
         needed: set[str] = set()
+        native = is_native(case)
         if is_half(case):
-            needed.add("storage16" if is_native(case) else "pack_half")
+            needed.add("storage16" if native else "pack_half")
         if computes_in_half(case):
             needed.add("float16")
+        if is_slang(case) and native:
+            needed |= {"float16", "uniform16"}  # slangc declares both wherever there is a half in a buffer
         return frozenset(needed)
 
     def buffers(self, case: Case) -> tuple[Buffer, ...]:
@@ -63,8 +73,11 @@ class Scale(Kernel):
         whole = words % vector == 0 and not last_is_half
         groups = -(-words // (group * vector))
         half, low = is_half(case), computes_in_half(case)
+        constants = {"WORDS": words}
+        if is_slang(case):
+            constants["ROW_GROUPS"] = min(groups, MOST_GROUPS)  # Slang does not tell a shader the grid's size
         only = Pass(
-            template="scale.comp.j2",
+            template="scale.slang.j2" if is_slang(case) else "scale.comp.j2",
             workgroup=(group, 1, 1),
             grid=(min(groups, MOST_GROUPS), -(-groups // MOST_GROUPS), 1),
             shared_bytes=0,
@@ -77,7 +90,7 @@ class Scale(Kernel):
                 "last_is_half": last_is_half,
                 "factor": f"{scale.factor_of(int(case.workload['percent']), half=low):.9g}",
             },
-            constants={"WORDS": words},
+            constants=constants,
         )
         return (only,)
 
@@ -109,6 +122,10 @@ class Scale(Kernel):
         n = int(case.workload["n"])
         moved = 2 * n * element_bytes(case)
         return Cost(flops=n, bytes_min=moved, bytes_moved=moved)
+
+
+def is_slang(case: Case) -> bool:
+    return case.axes["language"] == "slang"
 
 
 def words_of(case: Case) -> tuple[int, bool]:

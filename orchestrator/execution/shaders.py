@@ -13,6 +13,7 @@ from typing import Self
 
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import ShaderRefused
+from orchestrator.execution.slang import SlangCompiler
 from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.render import VULKAN, RenderedCase, RenderedPass
@@ -28,7 +29,8 @@ class Shaders:
     def __init__(self, store: BlobStore, compiler: SpirvCompiler) -> None:
         self._store = store
         self._compiler = compiler
-        self._pool = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), thread_name_prefix="glslang")
+        self._slang = SlangCompiler(compiler.modules)
+        self._pool = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), thread_name_prefix="spirv")
         self._digests: dict[str, Future[str]] = {}
 
     def __enter__(self) -> Self:
@@ -67,7 +69,8 @@ class Shaders:
         template = loaded.folder / step.template
         where = _shown(loaded, template)
         try:
-            return self._store.put(self._compiler.compile(step.glsl, where=where))
+            compiler = self._slang if step.is_slang else self._compiler
+            return self._store.put(compiler.compile(step.glsl, where=where))
         except ShaderRefused as e:
             said = str(e)
             raise ShaderRefused(_origin(loaded, template, said) + said.removeprefix(where)) from e

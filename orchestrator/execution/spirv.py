@@ -1,12 +1,9 @@
 """GLSL → SPIR-V on the host, by the glslang that pip installed, cached by content.
 
-Every compiled module is kept under the sha256 of the compiler's version, its options and the source, behind
-a checksum of its own: an entry that a crash or a full disk cut short is made again, never used (field case
-G1-19). Entries appear by rename, so concurrent runs share a cache.
+Every compiled module is kept under the sha256 of the compiler's version, its options and the source
+(module_cache.py).
 """
 
-import hashlib
-import json
 import os
 import re
 import shutil
@@ -19,18 +16,16 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import NotInstalled, ShaderRefused
 from orchestrator.domain.settings import Settings
+from orchestrator.execution.module_cache import MAGIC, ModuleCache
 
 OPTIONS = ("-V", "--target-env", "vulkan1.1", "-S", "comp")
 MIN_VERSION = 13
 """Older ones lack GL_KHR_cooperative_matrix."""
-MAGIC = (0x07230203).to_bytes(4, "little")
 COMPILE_S = 60
 """A compiler that takes longer hangs."""
 _TOOL = "glslangValidator"
-_DIGEST_BYTES = 32
 _SHOWN_ERRORS = 4
 
 
@@ -74,7 +69,7 @@ class SpirvCompiler:
 
     def __init__(self, folder: Path) -> None:
         """``folder`` holds the cache; it may be removed at any time."""
-        self._folder = folder
+        self.modules = ModuleCache(folder)
 
     @property
     def version(self) -> str:
@@ -92,14 +87,8 @@ class SpirvCompiler:
             NotInstalled: no compiler.
         """
         glslang = find_glslang()
-        key = sha256_hex(json.dumps([glslang.version, OPTIONS, glsl]).encode("ascii"))
-        path = self._folder / key[:2] / key
-        known = _intact(path)
-        if known is not None:
-            return known
-        module = _run(glslang, glsl, where)
-        _store(path, module)
-        return module
+        made_by = (glslang.version, OPTIONS, glsl)
+        return self.modules.get(made_by, lambda: _run(glslang, glsl, where))
 
 
 def cache_folder(settings: Settings) -> Path:
@@ -186,30 +175,3 @@ def _explained(log: str, glsl: str, code: int) -> str:
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"glslang {how}: {log.strip()[:200] or 'no message'}"
     return "\n".join(found[:_SHOWN_ERRORS])
-
-
-def _intact(path: Path) -> bytes | None:
-    """The module of a cache entry whose checksum holds, else None."""
-    try:
-        entry = path.read_bytes()
-    except OSError:
-        return None
-    digest, module = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
-    whole = module.startswith(MAGIC) and hashlib.sha256(module).digest() == digest
-    return module if whole else None
-
-
-def _store(path: Path, module: bytes) -> None:
-    """Write, sync, rename. A cache that cannot be written costs time, not the run."""
-    name = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:8]}-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(module).digest() + module)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except OSError:
-        if name:
-            Path(name).unlink(missing_ok=True)

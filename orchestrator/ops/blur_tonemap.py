@@ -46,13 +46,18 @@ COMMON_AXES: tuple[Axis, ...] = (
     Axis("halves", ("packed", "native"), default="packed"),
     Axis("tile", ("8x8", "16x8", "16x16", "32x4", "32x8", "64x2"), default="8x8"),
     Axis("source", ("global", "shared"), default="global"),
-    Axis("rows", (1, 2, 4, 8), default=1),
+    Axis("rows", (1, 2, 4, 8, 16), default=1),
+    Axis("columns", (1, 2, 4), default=1),
+    Axis("edges", ("clamped", "apart"), default="clamped"),
 )
 """``tile`` WxH is the workgroup; ``source``: where the blur reads texels from, the buffer or a tile with its
-halo in shared memory; ``rows``: texels below each other that an invocation makes, sharing sums of rows."""
+halo in shared memory; ``rows``: texels below each other that an invocation makes, sharing sums of rows;
+``columns``: next to each other, sharing what the boxes have in common. Two packed texels are moved as one
+word of 16 bytes where rows of the image are whole numbers of them. ``edges`` apart: workgroups whose boxes
+lie within the image have code of their own, without clamps."""
 
 MOST_UNROLLED = 4
-"""Largest radius with ``rows`` above 1: the walk down the rows is unrolled text there. Radius 8 with 8 rows
+"""Largest radius with ``rows`` or ``columns`` above 1: the walk is unrolled text there. Radius 8 with 8 rows
 took llvmpipe 20 seconds to compile."""
 MOST_RADIUS = 127
 """255² texels stay below the 65,535 loop iterations that llvmpipe grants an invocation."""
@@ -72,11 +77,16 @@ class BlurTonemapKernel(Kernel):
     stored_mean: bool
 
     def invalid(self, case: Case) -> str | None:
-        radius, rows = ImageShape.of(case).radius, case.axes["rows"]
+        radius = ImageShape.of(case).radius
         if radius > MOST_RADIUS:
             return f"radius {radius} > {MOST_RADIUS}"
-        if rows != 1 and radius > MOST_UNROLLED:
-            return f"rows {rows} needs a radius of at most {MOST_UNROLLED}"
+        for name in ("rows", "columns"):
+            if case.axes[name] != 1 and radius > MOST_UNROLLED:
+                return f"{name} {case.axes[name]} needs a radius of at most {MOST_UNROLLED}"
+        if int(case.axes["columns"]) > 2 * radius + 1:
+            return f"columns {case.axes['columns']} > {2 * radius + 1}, the width of a box"
+        if case.axes["edges"] == "apart" and case.axes["source"] != "global":
+            return "edges apart needs source global: a tile in shared memory is clamped once"
         return _impossible(case) or blur_tonemap_inputs.refusal(case.inputs, half_storage=is_half(case))
 
     def features(self, case: Case) -> frozenset[str]:
@@ -146,8 +156,8 @@ def tile_of(case: Case) -> tuple[int, int]:
 def grid_of(case: Case) -> tuple[int, int, int]:
     """Workgroups that cover the image."""
     shape, (width, height) = ImageShape.of(case), tile_of(case)
-    rows = height * int(case.axes["rows"])
-    return -(-shape.width // width), -(-shape.height // rows), 1
+    rows, columns = height * int(case.axes["rows"]), width * int(case.axes["columns"])
+    return -(-shape.width // columns), -(-shape.height // rows), 1
 
 
 def halo_bytes(case: Case) -> int:
@@ -155,8 +165,14 @@ def halo_bytes(case: Case) -> int:
     if case.axes["source"] != "shared":
         return 0
     (width, height), reach = tile_of(case), 2 * ImageShape.of(case).radius
-    texels = (width + reach) * (height * int(case.axes["rows"]) + reach)
+    texels = (width * int(case.axes["columns"]) + reach) * (height * int(case.axes["rows"]) + reach)
     return texels * 4 * element_bytes(case)
+
+
+def is_paired(case: Case) -> bool:
+    """Two texels are one word: four packed halves each, and no row of the image ends within one."""
+    packed = is_half(case) and not is_native(case) and case.axes["source"] == "global"
+    return packed and int(case.axes["columns"]) > 1 and ImageShape.of(case).width % 2 == 0
 
 
 def constants_of(case: Case) -> dict[str, int]:
@@ -175,7 +191,9 @@ def shader_context(case: Case) -> dict[str, object]:
         "half": is_half(case),
         "native": is_native(case),
         "low": computes_in_half(case),
-        "word": "f16vec4" if is_native(case) else "uvec2" if is_half(case) else "vec4",
+        "texel_type": "f16vec4" if is_native(case) else "uvec2" if is_half(case) else "vec4",
+        "paired": is_paired(case),
+        "apart": case.axes["edges"] == "apart",
         "inverse": f"{float(np.float32(1 / box)):.9g}",
         "gamma": f"{GAMMA:.9g}",
         "largest": f"{LARGEST_DIVIDEND:.1f}",

@@ -18,6 +18,7 @@ from orchestrator.domain.profile import Profile
 from orchestrator.domain.verdict import Verdict
 from orchestrator.planning.kernel_call import ask, refuse_if
 from orchestrator.planning.kernel_contract import declared_fault, invalid_fault, words_fault
+from orchestrator.planning.slangc import MISSING, SLANG_SUFFIX, find_slangc
 from orchestrator.planning.suggest import printable
 
 GUARANTEED: Mapping[str, int] = {
@@ -158,6 +159,8 @@ def _needs(kernel: Kernel, case: Case) -> Needs | Drop:
     wrong = tuple(why for step in passes if (why := _wrong_geometry(step)))
     if wrong:
         return Drop(Verdict.INVALID, tuple(dict.fromkeys(wrong)))
+    if any(step.template.endswith(SLANG_SUFFIX) for step in passes) and find_slangc() is None:
+        return Drop(Verdict.INVALID, (MISSING,))
     subgroups = frozenset(step.subgroups.size for step in passes if step.subgroups is not None)
     return Needs(api, limits, features, len(passes), subgroups, matrices)
 

@@ -5,7 +5,8 @@ A template sees the workload parameters, the axes, ``api``, ``workgroup``, ``sha
 constants: literals on GLES, specialisation constants 0, 1, … on Vulkan. ``values`` declares what only its
 dispatch knows (decision 0019): an array of uniforms on GLES, a block of push constants on Vulkan. An
 undefined name is an error (StrictUndefined). Output is ASCII with LF and ends with one LF; trailing blanks
-are removed, so that the code hash depends on the code.
+are removed, so that the code hash depends on the code. A template whose name ends in ``.slang.j2`` is Slang
+(decision 0020), for Vulkan only: its ``constants`` are declared in that language, and it has no ``values``.
 """
 
 import json
@@ -28,6 +29,7 @@ from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Buffer, Pass
 from orchestrator.planning.kernel_folder import LoadedKernel
+from orchestrator.planning.slangc import SLANG_SUFFIX
 from orchestrator.planning.suggest import did_you_mean
 
 CONTRACT_VERSION = 1
@@ -44,6 +46,7 @@ class RenderedPass:
 
     template: str
     glsl: str
+    """GLSL, or Slang where ``is_slang``."""
     workgroup: tuple[int, int, int]
     grid: tuple[int, int, int]
     shared_bytes: int
@@ -54,6 +57,10 @@ class RenderedPass:
     """Of the dispatch; ``glsl`` is the same whatever they are."""
     subgroup: int = 0
     """The subgroup size that it must run with; 0: any."""
+
+    @property
+    def is_slang(self) -> bool:
+        return self.template.endswith(SLANG_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,7 @@ def render_case(loaded: LoadedKernel, case: Case) -> RenderedCase:
     texts: dict[tuple[object, ...], str] = {}
     for step in steps:
         _check_numbers(step, loaded.folder / step.template)
+        _check_language(step, api, loaded.folder / step.template)
         if _sees(step) not in texts:
             texts[_sees(step)] = _text(loaded, case, step, api)
     passes = tuple(_render(texts[_sees(step)], step, api) for step in steps)
@@ -153,9 +161,20 @@ def _check_numbers(step: Pass, where: Path) -> None:
             )
 
 
+def _check_language(step: Pass, api: str, where: Path) -> None:
+    if not step.template.endswith(SLANG_SUFFIX):
+        return
+    if api != VULKAN:
+        raise KernelFolderError(f"{where}: Slang is compiled to SPIR-V; refuse api {api} in invalid().")
+    if step.values:
+        raise KernelFolderError(f"{where}: values of a pass are for GLSL templates; use constants.")
+
+
 def _constants(step: Pass, api: str) -> str:
-    """GLSL lines that declare the pass's constants."""
-    if api == VULKAN:
+    """Lines that declare the pass's constants."""
+    if step.template.endswith(SLANG_SUFFIX):
+        lines = [f"[vk::constant_id({i})] const int {name} = 1;" for i, name in enumerate(step.constants)]
+    elif api == VULKAN:
         lines = [f"layout(constant_id = {i}) const int {name} = 1;" for i, name in enumerate(step.constants)]
     else:
         lines = [f"const int {name} = {value};" for name, value in step.constants.items()]

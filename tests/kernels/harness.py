@@ -18,9 +18,11 @@ from orchestrator.domain.job import BufferJob, CaseJob, CheckJob, PassJob
 from orchestrator.domain.kernel import Array, Kernel, Reference, Tolerance
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Numerics
+from orchestrator.execution.module_cache import ModuleCache
+from orchestrator.execution.slang import SlangCompiler
 from orchestrator.execution.spirv import SpirvCompiler, cache_folder
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
-from orchestrator.planning.render import RenderedCase, render_case
+from orchestrator.planning.render import RenderedCase, RenderedPass, render_case
 from tests.kernels.drivers import ROOT, Driver, driver, runner_path
 from workers.job_folder import job_text
 from workers.judge import judge
@@ -201,7 +203,7 @@ class Bench:
             ],
             passes=[
                 PassJob(
-                    _put(blobs, _shader(rendered, p.glsl, case.label)),
+                    _put(blobs, _shader(rendered, p, case.label)),
                     p.grid,
                     p.shared_bytes,
                     p.buffers,
@@ -253,8 +255,10 @@ def compile_spirv(glsl: str, *, where: str) -> bytes:
     return SpirvCompiler(cache_folder(Settings())).compile(glsl, where=where)
 
 
-def _shader(rendered: RenderedCase, glsl: str, where: str) -> bytes:
-    return compile_spirv(glsl, where=where) if rendered.api == "vulkan" else glsl.encode("ascii")
+def _shader(rendered: RenderedCase, step: RenderedPass, where: str) -> bytes:
+    if step.is_slang:
+        return SlangCompiler(ModuleCache(cache_folder(Settings()))).compile(step.glsl, where=where)
+    return compile_spirv(step.glsl, where=where) if rendered.api == "vulkan" else step.glsl.encode("ascii")
 
 
 def error_beside_budget(outcomes: Iterable[Outcome]) -> tuple[float, float]:

@@ -20,6 +20,7 @@ SHARED = "_shared/image.glsl.j2"
 FUSED = "blur_tonemap_fused/fused.comp.j2"
 TONE = "blur_tonemap_two_pass/tone.comp.j2"
 SCALE = "scale/scale.comp.j2"
+SLANG = "scale/scale.slang.j2"
 
 Place = NDArray[np.int_]
 Elements = Callable[[Place, Place, Place], NDArray[Any]]
@@ -68,19 +69,26 @@ class ImageMutant:
 
 
 CLAMPED_X = "clamp(x, 0, WIDTH - 1)"
-VALUE = '{{ "scrubbed(value)" if scrub else "value" }}'
-SUM_ROWS = "sum0 += sum_row(from_x, from_y + dy);"
-CURVE = "lit(light, pow(light / (1.0 + light), vec3({{ gamma }})))"
+CLAMPED = f"fetch_{{{{ name }}}}({CLAMPED_X}, clamp(y, 0, HEIGHT - 1))"
+VALUE = 'return {{ "scrubbed(value)" if scrub else "value" }};'
+ADDED = 'sum += light_of({{ one % "dx" }});'
+FIRST_SUM = "    vec4 sum0_0 = vec4(0.0);"
+SUM_ROWS = "sum0_0 += sum_row(from_x, from_y + dy{{ inside }});"
+CURVE = "pow(light / (1.0 + light), vec3({{ gamma }}))"
+TONED = "\n    return vec4(curve, mean.a);\n}\n"
 ROUNDED = """
 vec4 rounded(vec4 x) {
     return vec4(unpackHalf2x16(packHalf2x16(x.xy)), unpackHalf2x16(packHalf2x16(x.zw)));
 }
 
-WORD narrow("""
+TEXEL narrow("""
 BARRIERS = "    memoryBarrierShared();\n    barrier();\n"
-WITHIN = "if (x < WIDTH && y < HEIGHT) {"
+WITHIN = "x < WIDTH && y < HEIGHT) {\n        data_{{ name }}[y * WIDTH + x]"
+AT = '[y * {{ "(WIDTH / 2)" if paired else "WIDTH" }} + x];'
 SHARED_TILE: dict[str, AxisValue] = {"source": "shared"}
 FOUR_ROWS: dict[str, AxisValue] = {"rows": 4}
+TWO_COLUMNS: dict[str, AxisValue] = {"columns": 2}
+APART: dict[str, AxisValue] = {"edges": "apart"}
 HALVES: dict[str, AxisValue] = {"precision": "fp16_storage"}
 
 BLUR_MUTANTS = (
@@ -102,8 +110,9 @@ BLUR_MUTANTS = (
         (
             (
                 SHARED,
-                "WORD texel(int x, int y) {\n",
-                "WORD texel(int x, int y) {\n    if (x < 0 || x >= WIDTH) return narrow(vec4(0.0));\n",
+                "TEXEL texel(int x, int y{{ parameter }}) {\n",
+                "TEXEL texel(int x, int y{{ parameter }}) {\n"
+                "    if (x < 0 || x >= WIDTH) return narrow(vec4(0.0));\n",
             ),
         ),
         _left_and_right,
@@ -111,7 +120,7 @@ BLUR_MUTANTS = (
     ImageMutant(
         "rows_are_not_clamped_alike",
         "rows are clamped one short of the last",
-        ((SHARED, "clamp(y, 0, HEIGHT - 1)", "clamp(y, 0, HEIGHT - 2)"),),
+        ((SHARED, CLAMPED, CLAMPED.replace("HEIGHT - 1", "HEIGHT - 2")),),
         lambda row, column, channel: row >= HEIGHT - 1 - RADIUS,
     ),
     ImageMutant(
@@ -131,7 +140,7 @@ BLUR_MUTANTS = (
     ImageMutant(
         "halo_too_far_left",
         "the tile starts a column early",
-        ((SHARED, "* {{ tile_width }} - RADIUS;", "* {{ tile_width }} - RADIUS - 1;"),),
+        ((SHARED, "* {{ tile_width * columns }} - RADIUS;", "* {{ tile_width * columns }} - RADIUS - 1;"),),
         axes=SHARED_TILE,
     ),
     ImageMutant(
@@ -140,24 +149,24 @@ BLUR_MUTANTS = (
         (
             (
                 SHARED,
-                f"sum += {VALUE};",
-                "sum += vec4(pow(value.rgb / (1.0 + value.rgb), vec3({{ gamma }})), value.a);",
+                VALUE,
+                "return vec4(pow(value.rgb / (1.0 + value.rgb), vec3({{ gamma }})), value.a);",
             ),
-            (FUSED, "tone_curve({{ mean }})", "{{ mean }}"),
+            (FUSED, 'tone_curve({{ means[0] }}{{ ", inside" if apart }})', "{{ means[0] }}"),
         ),
         _colours,
     ),
     ImageMutant(
         "negative_light",
-        "what is below 0 goes into the power",
-        ((SHARED, "vec3 light = positive(mean.rgb);", "vec3 light = mean.rgb;"),),
+        "what is below 0 stays so",
+        ((SHARED, "vec3 unlit = mix(light, vec3(0.0),", "vec3 unlit = mix(light, light,"),),
         lambda row, column, channel: (column <= WIDTH // 2 - RADIUS) & (channel < 3),
         inputs="negative",
     ),
     ImageMutant(
         "alpha_is_tone_mapped",
         "alpha goes through the curve",
-        ((SHARED, f"return vec4({CURVE}, mean.a);", f"return vec4({CURVE}, mean.a / (1.0 + mean.a));"),),
+        ((SHARED, TONED, TONED.replace("mean.a", "mean.a / (1.0 + mean.a)")),),
         lambda row, column, channel: channel == 3,
     ),
     ImageMutant(
@@ -170,9 +179,9 @@ BLUR_MUTANTS = (
         "fp16_accumulator",
         "sums of the blur are rounded to fp16: 25 times 4096 overflows (G1-12)",
         (
-            (SHARED, "\nWORD narrow(", ROUNDED),
-            (SHARED, f"sum += {VALUE};", f"sum = rounded(sum + {VALUE});"),
-            (SHARED, SUM_ROWS, "sum0 = rounded(sum0 + sum_row(from_x, from_y + dy));"),
+            (SHARED, "\nTEXEL narrow(", ROUNDED),
+            (SHARED, ADDED, 'sum = rounded(sum + light_of({{ one % "dx" }}));'),
+            (SHARED, SUM_ROWS, "sum0_0 = rounded(sum0_0 + sum_row(from_x, from_y + dy));"),
         ),
         inputs="constant_4096",
         axes=HALVES,
@@ -180,7 +189,7 @@ BLUR_MUTANTS = (
     ImageMutant(
         "no_column_guard",
         "invocations beyond the right edge write into the next row",
-        ((SHARED, WITHIN, "if (y < HEIGHT) {"),),
+        ((SHARED, WITHIN, WITHIN.replace("x < WIDTH && ", "")),),
         lambda row, column, channel: (column < 3) & (row > 0),
         axes={"tile": "8x8"},
         race=True,
@@ -188,14 +197,14 @@ BLUR_MUTANTS = (
     ImageMutant(
         "last_row_is_not_written",
         "the guard keeps the last row out",
-        ((SHARED, WITHIN, "if (x < WIDTH && y < HEIGHT - 1) {"),),
+        ((SHARED, WITHIN, WITHIN.replace("HEIGHT", "HEIGHT - 1")),),
         lambda row, column, channel: row == HEIGHT - 1,
         unwritten=True,
     ),
     ImageMutant(
         "width_and_height_swapped",
         "rows of the image begin every HEIGHT texels",
-        ((SHARED, "return data_{{ name }}[y * WIDTH + x];", "return data_{{ name }}[y * HEIGHT + x];"),),
+        ((SHARED, AT, AT.replace('"WIDTH"', '"HEIGHT"')),),
     ),
     ImageMutant(
         "box_too_small",
@@ -204,8 +213,9 @@ BLUR_MUTANTS = (
     ),
     ImageMutant(
         "window_of_rows_off_by_one",
-        "the walk down the rows leaves each box a row early",
-        ((SHARED, "[0, k - 2 * radius] | max", "[0, k - 2 * radius + 1] | max"),),
+        "boxes go on without their last row",
+        ((SHARED, "range(first + at, first + block)", "range(first + at + 1, first + block)"),),
+        lambda row, column, channel: row % 4 != 0,
         axes=FOUR_ROWS,
     ),
     ImageMutant(
@@ -223,7 +233,7 @@ BLUR_MUTANTS = (
     ImageMutant(
         "stale_row",
         "the second pass reads the first of its four rows four times",
-        ((TONE, "fetch_blurred(x, y + {{ row }})", "fetch_blurred(x, y)"),),
+        ((TONE, "fetch_blurred({{ x }}, {{ y }})", "fetch_blurred({{ x }}, y)"),),
         lambda row, column, channel: row % 4 != 0,
         axes=FOUR_ROWS,
         kernel="blur_tonemap_two_pass",
@@ -231,7 +241,7 @@ BLUR_MUTANTS = (
     ImageMutant(
         "nan_is_swallowed",
         "pow(NaN) is taken as it comes (G1-21)",
-        ((SHARED, "return mix(curve, light, greaterThan", "return mix(curve, curve, greaterThan"),),
+        ((SHARED, "return mix(curve, unlit, greaterThan", "return mix(curve, curve, greaterThan"),),
         lambda row, column, channel: _around_the_middle(row, column, channel) & (channel < 3),
         inputs="nan_texel",
     ),
@@ -243,6 +253,36 @@ BLUR_MUTANTS = (
         inputs="inf_texel",
         workload={**IMAGE, "scrub": True},
     ),
+    ImageMutant(
+        "pair_beside_the_image",
+        "the texel left of the image is the second one's",
+        ((SHARED, "both.zw = both.xy;", ""),),
+        lambda row, column, channel: column < 2,
+        workload={**IMAGE, "width": 38},
+        axes={**HALVES, **TWO_COLUMNS},
+    ),
+    ImageMutant(
+        "columns_share_too_little",
+        "the sum that columns share lacks its last texel",
+        ((SHARED, "range(columns, 2 * radius + 1) %} + t", "range(columns, 2 * radius) %} + t"),),
+        axes=TWO_COLUMNS,
+    ),
+    ImageMutant(
+        "edge_taken_for_inside",
+        "workgroups that end with the image count as inside: boxes go on in the next row",
+        ((SHARED, "+ REACH <= WIDTH;", "+ REACH <= WIDTH + REACH;"),),
+        lambda row, column, channel: (column >= 30) & (row >= 8) & (row < 16),
+        workload={"width": 32, "height": 24, "radius": RADIUS},
+        axes=APART,
+    ),
+    ImageMutant(
+        "inside_all_light_is_ordinary",
+        "NaN goes through the curve where no edge is near",
+        ((SHARED, " || !ordinary(least_light, sum_of_light)", ""),),
+        lambda row, column, channel: _around_the_middle(row, column, channel) & (channel < 3),
+        inputs="nan_texel",
+        axes=APART,
+    ),
 )
 
 NATIVE_MUTANTS = (
@@ -250,9 +290,9 @@ NATIVE_MUTANTS = (
         "native_fp16_accumulator",
         "sums of rows are 16-bit types",
         (
-            (SHARED, "    vec4 sum{{ row }} = vec4(0.0);", "    f16vec4 sum{{ row }} = f16vec4(0.0);"),
-            (SHARED, SUM_ROWS, "sum0 += f16vec4(sum_row(from_x, from_y + dy));"),
-            (SHARED, '"sum%d * %s"', '"vec4(sum%d) * %s"'),
+            (SHARED, FIRST_SUM, "    f16vec4 sum0_0 = f16vec4(0.0);"),
+            (SHARED, SUM_ROWS, "sum0_0 += f16vec4(sum_row(from_x, from_y + dy));"),
+            (SHARED, '"sum0_0 * %s"', '"vec4(sum0_0) * %s"'),
         ),
         inputs="constant_4096",
         axes={"precision": "fp16", "halves": "native"},
@@ -340,3 +380,22 @@ SCALE_MUTANTS = (
         kernel="scale",
     ),
 )
+
+SLANG_MUTANTS = (
+    ImageMutant(
+        "slang_surplus_scales_again",
+        "in Slang: an index beyond the end is clamped to the last number",
+        (
+            (
+                SLANG,
+                "uint i = group * GROUP + local.x;",
+                "uint i = min(group * GROUP + local.x, uint(WORDS) - 1);",
+            ),
+        ),
+        lambda index, _, __: index >= ODD - 1,
+        workload=_numbers(ODD),
+        axes={"language": "slang", "precision": "fp32", "vector": 1},
+        kernel="scale",
+    ),
+)
+"""Where there is Vulkan."""
