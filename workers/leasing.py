@@ -92,11 +92,11 @@ def _claim(
             return lease
         why = _why(leases.held(device_id))
         now = time.monotonic()
-        if now >= deadline:
-            raise InfraError(f"{device_id} is {why}")
         if now >= next_news:
             on_wait(why)
             next_news = now + NEWS_EVERY_S
+        if now >= deadline:
+            raise InfraError(f"{device_id} is {why}")
         time.sleep(POLL_S)  # Redis does not call us when a lease ends; the deadline above bounds the wait
 
 

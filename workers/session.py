@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from orchestrator.domain.errors import InfraError, LeaseLost, NoSpace
+from orchestrator.domain.errors import InfraError, LeaseLost, NoSpace, RunCancelled
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.trial import Trial
@@ -61,10 +61,11 @@ def run_batch(
     """Run ``cases`` of a batch, those of one API together; one trial for each, in the order given.
 
     Args:
-        still_ours: raises LeaseLost once the device is somebody else's; asked at every line of output.
+        still_ours: raises LeaseLost once the device is somebody else's, or RunCancelled; asked at every line.
 
     Raises:
         LeaseLost: the runner was ended, and the device is left as it is.
+        RunCancelled: the runner was ended, and the device is left clean.
     """
     clocked = _Clocked()
     cases = [_with_sample(c, batch.run_id) for c in cases]
@@ -73,6 +74,9 @@ def run_batch(
     try:
         records = _execute(bench, batch.run_id, folder, work, store, clocked, on_progress, still_ours)
     except LeaseLost:
+        raise
+    except RunCancelled:
+        _clean_up(bench, ())
         raise
     except InfraError as e:
         trials = infra_trials(bench, batch.run_id, cases, str(e), clocked)

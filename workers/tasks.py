@@ -8,11 +8,11 @@ import structlog
 from celery import Celery
 
 from orchestrator.domain.agent import News
-from orchestrator.domain.errors import LeaseLost, TilefarmError
+from orchestrator.domain.errors import LeaseLost, RunCancelled, TilefarmError
 from orchestrator.domain.event import Progress
 from orchestrator.domain.health import Failed, Vitals, Vouched
 from orchestrator.domain.job import Batch, CaseJob
-from orchestrator.domain.names import RUN_BATCH_TASK, celery_settings
+from orchestrator.domain.names import RUN_BATCH_TASK, cancelled_key, celery_settings
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import decode
@@ -30,6 +30,7 @@ from workers.results import ResultSink
 from workers.session import infra_trials, run_batch, unrun
 
 RESOURCE_WAIT_S = 1800.0
+CANCEL_POLL_S = 1.0
 LEASES = 3
 """A batch is run under at most so many leases, each but the last one lost."""
 log = structlog.get_logger()
@@ -62,6 +63,9 @@ def handle(batch: Batch, bench: Bench, client: RedisClient, holder: str) -> None
         try:
             _under_lease(batch, bench, client, holder, sink)
             return
+        except RunCancelled as e:
+            log.info("batch dropped", batch=batch.batch_id, why=str(e))
+            return
         except LeaseLost as e:
             reason = str(e)
             log.warning("batch under a lost lease", batch=batch.batch_id, why=reason)
@@ -75,7 +79,11 @@ def handle(batch: Batch, bench: Bench, client: RedisClient, holder: str) -> None
 def _under_lease(batch: Batch, bench: Bench, client: RedisClient, holder: str, sink: ResultSink) -> None:
     device_id, resource = bench.record.device_id, bench.record.resource
 
+    goes_on = _Cancel(client, batch.run_id)
+    goes_on.check()
+
     def waiting(why: str = resource) -> None:
+        goes_on.check()
         sink.progress(Progress(device_id, "waiting", detail=why))
 
     # The device first, then its processor: everybody takes them in this order. The host's own locks are for
@@ -92,13 +100,43 @@ def _under_lease(batch: Batch, bench: Bench, client: RedisClient, holder: str, s
             _await_fit(bench, client, held, waiting)
         with exclusive(f"resource-{resource}", timeout_s=RESOURCE_WAIT_S, on_wait=waiting):
             sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
-            _run(batch, bench, cases, client, sink, held)
+            _run(batch, bench, cases, client, sink, held, goes_on)
+
+
+class _Cancel:
+    """Was the run ended? Redis is asked once a second at most."""
+
+    def __init__(self, client: RedisClient, run_id: str) -> None:
+        self._client = client
+        self._run_id = run_id
+        self._next = 0.0
+
+    def check(self) -> None:
+        """Raises RunCancelled."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + CANCEL_POLL_S
+        why = self._client.get(cancelled_key(self._run_id))
+        if why is not None:
+            raise RunCancelled(f"{self._run_id}: {why.decode('utf-8', 'replace')}")
 
 
 def _run(
-    batch: Batch, bench: Bench, cases: Sequence[CaseJob], client: RedisClient, sink: ResultSink, held: Held
+    batch: Batch,
+    bench: Bench,
+    cases: Sequence[CaseJob],
+    client: RedisClient,
+    sink: ResultSink,
+    held: Held,
+    goes_on: _Cancel,
 ) -> None:
     """All together, but for those during which a worker died: they run alone, or no more."""
+
+    def still_ours() -> None:
+        held.check()
+        goes_on.check()
+
     losses = Losses(client, batch.run_id, bench.record)
     sorted_out = losses.sort(cases)
     for job, why in sorted_out.dead:
@@ -106,7 +144,7 @@ def _run(
     store = BlobStore(batch.blob_store)
     for group in sorted_out.groups():
         with losses.noted(group):
-            trials = run_batch(bench, batch, group, store, sink.progress, held.check)
+            trials = run_batch(bench, batch, group, store, sink.progress, still_ours)
             for trial in trials:
                 sink.insert(trial, held.lease)
         if (news := _news(trials)) is not None:

@@ -3,6 +3,7 @@
 import typer
 
 from orchestrator.cli.agent import agent
+from orchestrator.cli.cancel import cancel
 from orchestrator.cli.compare import compare, report
 from orchestrator.cli.devices import devices
 from orchestrator.cli.doctor import doctor
@@ -20,5 +21,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (doctor, devices, plan, run, report, compare, agent, worker, hold, release, kernels, phone):
+for command in (
+    doctor,
+    devices,
+    plan,
+    run,
+    report,
+    compare,
+    cancel,
+    agent,
+    worker,
+    hold,
+    release,
+    kernels,
+    phone,
+):
     app.command()(command)

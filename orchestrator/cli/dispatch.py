@@ -15,6 +15,7 @@ from orchestrator.domain.settings import Settings
 from orchestrator.execution.run import carry_out
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.storage.redis_client import shown
+from workers.discovery import host_name
 
 EXIT_INTERRUPTED = 130
 
@@ -46,6 +47,8 @@ def dispatch(
         with LiveProgress(news, devices, fleet.revive) as watcher:
             results = carry_out(folder, fleet.broker, watcher, settings.out, absent)
     except KeyboardInterrupt:
+        if settings.broker:  # private workers end with this command
+            fleet.broker.cancel(run_id, f"cancelled by Ctrl-C on {host_name()}")
         say(f"interrupted; complete it with: tilefarm run --resume {run_id}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except BrokerUnavailable as e:

@@ -76,6 +76,7 @@ def resume_run(settings: Settings, name: str, max_slowdown: float | None) -> Fin
     with ExitStack() as stack:
         logs = log_folder(settings, folder.path.name)
         fleet = stack.enter_context(open_fleet(settings, wanted, logs, say))
+        fleet.broker.revoke_cancel(folder.path.name)
         for lost in fleet.missing:
             say(f"warning: {lost.device_id}: {lost.why}")
         return dispatch(folder, fleet, settings, {}, max_slowdown)
@@ -98,6 +99,10 @@ class _NothingToSend:
 
     def send(self, batch: Batch, lane: Lane) -> None:
         raise AssertionError(f"{batch.device_id}: nothing was left to send to it ({lane})")
+
+    def cancelled(self, run_id: str) -> str:
+        del run_id
+        return ""
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
         yield from ()

@@ -73,6 +73,10 @@ class LeaseLost(InfraError):
     """The device belongs to somebody else by now: what was measured meanwhile does not count."""
 
 
+class RunCancelled(InfraError):
+    """A person ended the run: the device is left clean, and nothing more is reported."""
+
+
 class BrokerUnavailable(InfraError):
     """Redis cannot be reached or started."""
 

@@ -68,6 +68,11 @@ def trials_key(run_id: str) -> str:
     return f"tilefarm:run:{run_id}:trials"
 
 
+def cancelled_key(run_id: str) -> str:
+    """Why a run was ended by a person; its workers and its dispatcher look here."""
+    return f"tilefarm:run:{run_id}:cancelled"
+
+
 def begun_key(run_id: str) -> str:
     """Hash: trial key → how many workers had it in hand without bringing its result."""
     return f"tilefarm:run:{run_id}:begun"

@@ -16,7 +16,9 @@ from orchestrator.domain.names import (
     AGENT_KEY_PREFIX,
     DEVICE_KEY_PREFIX,
     RUN_BATCH_TASK,
+    RUN_KEYS_TTL_S,
     Lane,
+    cancelled_key,
     celery_settings,
     device_queue,
     events_key,
@@ -84,6 +86,24 @@ class Broker:
         """False where nobody held the device."""
         with self._reachable():
             return self._leases.release(device_id)
+
+    def cancel(self, run_id: str, why: str) -> bool:
+        """End a run wherever it is; False where nobody at this broker has heard of it."""
+        with self._reachable():
+            if not self._redis.exists(events_key(run_id)):
+                return False
+            self._redis.set(cancelled_key(run_id), why, ex=RUN_KEYS_TTL_S)
+            return True
+
+    def cancelled(self, run_id: str) -> str:
+        """Why it was ended; empty: it was not."""
+        with self._reachable():
+            return (self._redis.get(cancelled_key(run_id)) or b"").decode("utf-8", "replace")
+
+    def revoke_cancel(self, run_id: str) -> None:
+        """The run goes on."""
+        with self._reachable():
+            self._redis.delete(cancelled_key(run_id))
 
     def send(self, batch: Batch, lane: Lane) -> None:
         """Queue a batch for its device."""

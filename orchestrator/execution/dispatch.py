@@ -49,6 +49,10 @@ class Farm(Protocol):
 
     def send(self, batch: Batch, lane: Lane) -> None: ...
 
+    def cancelled(self, run_id: str) -> str:
+        """Why a person ended the run; empty: nobody did."""
+        ...
+
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]: ...
 
 
@@ -184,7 +188,12 @@ class Dispatcher:
             self._send(self._lanes[device_id], jobs)
 
     def _look_after(self, watcher: Watcher) -> None:
-        """Notice workers that died, came back, or stand still."""
+        """Notice a run that was ended, and workers that died, came back, or stand still."""
+        if ended := self._broker.cancelled(self._run_id):
+            for lane in self._lanes.values():
+                if lane.outstanding:
+                    self._give_up(lane, ended, watcher)
+            return
         self._retry()
         registrations = self._broker.registrations()
         for lane in self._meet_workers(registrations):

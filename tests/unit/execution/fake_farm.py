@@ -38,6 +38,8 @@ class FakeFarm:
     sent: list[tuple[Batch, Lane]] = field(default_factory=list[tuple[Batch, Lane]])
     stream: dict[str, list[Trial | Progress]] = field(default_factory=dict[str, list[Trial | Progress]])
     """Run → its events; entry n has the id ``n-0``."""
+    ended: dict[str, str] = field(default_factory=dict[str, str])
+    """Run → why a person ended it."""
     _queue: list[Batch] = field(default_factory=list[Batch])
 
     def now(self) -> float:
@@ -51,6 +53,9 @@ class FakeFarm:
     def send(self, batch: Batch, lane: Lane) -> None:
         self.sent.append((batch, lane))
         self._queue.append(batch)
+
+    def cancelled(self, run_id: str) -> str:
+        return self.ended.get(run_id, "")
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
         self.polls += 1

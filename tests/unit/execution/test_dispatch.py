@@ -217,6 +217,15 @@ def test_a_living_worker_without_news_is_given_up(farm: FakeFarm, notes: Notes, 
     assert farm.clock < 1000 + 932, "900 s and the 30 s that the case itself may take"
 
 
+def test_a_cancelled_run_ends_with_what_it_has(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, {"phone": [job(1), job(2)]})
+    farm.verdicts = lambda j: Verdict.PASS if j.case_id == "case-1" else None
+    farm.at_poll[3] = lambda: farm.ended.update({RUN: "cancelled by anna@desk"})
+    assert dispatch(farm, folder, notes) == {("phone", "case-2"): "cancelled by anna@desk"}
+    assert farm.polls == 3
+    assert [t.case_id for t in notes.trials] == ["case-1"]
+
+
 def test_a_case_that_rests_between_replays_is_not_stalled(
     farm: FakeFarm, notes: Notes, tmp_path: Path
 ) -> None:

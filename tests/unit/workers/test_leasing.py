@@ -1,7 +1,7 @@
 """A worker under a lease: it waits, renews, notices the loss, and never writes what no longer counts."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -27,13 +27,19 @@ DEVICE = "fake-1"
 
 
 @pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: RedisClient) -> None:
-    """Locks of its own, no lease of the test before, and no pause between tries."""
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: RedisClient) -> Generator[None]:
+    """Locks of its own, no lease or hold left behind for other tests, and no pause between tries."""
     folder = tmp_path / "locks"
     folder.mkdir()
     monkeypatch.setattr(locks, "lock_folder", lambda: folder)
     monkeypatch.setattr(leasing, "POLL_S", 0.001)
-    for key in client.scan_iter(match="tilefarm:*:fake-1"):
+    _forget(client)
+    yield
+    _forget(client)
+
+
+def _forget(client: RedisClient) -> None:
+    for key in client.scan_iter(match=f"tilefarm:*:{DEVICE}"):
         client.delete(key.decode())
 
 

@@ -1,6 +1,6 @@
 """A case that ends its worker is found, and everything else of its batch gets its result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,12 +22,14 @@ class WorkerDied(BaseException):
 
 
 @pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: RedisClient) -> None:
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: RedisClient) -> Generator[None]:
     folder = tmp_path / "locks"
     folder.mkdir()
     monkeypatch.setattr(locks, "lock_folder", lambda: folder)
-    for key in client.scan_iter(match="tilefarm:poison:*"):
-        client.delete(key.decode())
+    yield
+    for pattern in ("tilefarm:poison:*", "tilefarm:*:fake-1"):  # a dead worker's lease outlives it
+        for key in client.scan_iter(match=pattern):
+            client.delete(key.decode())
 
 
 def trials(redis_url: str, run_id: str) -> dict[str, Trial]:

@@ -13,7 +13,7 @@ from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import encode
 from orchestrator.execution.broker import Broker
 from orchestrator.storage.redis_client import RedisClient
-from tests.unit.workers.fake_device import FakeDevice, bench
+from tests.unit.workers.fake_device import WORKDIR, FakeDevice, bench
 from tests.unit.workers.jobs import Stock
 from workers import locks, tasks
 from workers.locks import exclusive
@@ -151,3 +151,29 @@ def test_a_result_of_another_worker_is_not_overwritten(
     phone.stdout = overtake
     handle(stock.batch(job, run_id="task-race"), bench(phone), client, "worker-1")
     assert [t.reason for t in trials(redis_url, "task-race")] == ["the faster one"]
+
+
+def test_a_cancelled_run_leaves_the_phone_clean_and_says_nothing_more(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "CANCEL_POLL_S", 0.0)
+    broker = Broker(redis_url)
+
+    def cancelled(text: bytes) -> bytes:
+        assert broker.cancel("task-cancel", "cancelled by anna@desk")
+        return text
+
+    phone.stdout = cancelled
+    batch = stock.batch(stock.job("case-1"), stock.job("case-2"), run_id="task-cancel")
+    handle(batch, bench(phone), client, "worker-1")
+    assert trials(redis_url, "task-cancel") == []
+    assert f"{WORKDIR}/jobs" in phone.removed
+    ran = len(phone.jobs)
+    handle(batch, bench(phone), client, "worker-1")
+    assert len(phone.jobs) == ran, "what waits in the queue is dropped"
+    broker.revoke_cancel("task-cancel")
+    phone.stdout = lambda text: text
+    handle(batch, bench(phone), client, "worker-1")
+    assert [t.verdict for t in trials(redis_url, "task-cancel")] == [Verdict.PASS] * 2
+    assert not broker.cancel("task-nobody-knows", "x")
+    broker.close()
