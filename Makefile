@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNNER := workers/runner
 SOURCES := orchestrator workers reports kernels tests benchmarks
+# Processes that share the tests, whole files at a time in the order of tests/conftest.py.
+WORKERS ?= $(shell nproc)
 
 .PHONY: run test runner runner-android setup-run setup-test lint ctest pytest clean
 
 run: setup-run
 	@$(BIN)/tilefarm run --suite smoke
 
-test: setup-test lint ctest pytest
+test: setup-test
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint ctest
+	@$(MAKE) --no-print-directory pytest
 
 # apt packages, .venv and the runner; takes a second when all is there.
 setup-run:
@@ -37,7 +41,7 @@ ctest:
 	scripts/ctest
 
 pytest:
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 clean:
 	rm -rf $(VENV) $(RUNNER)/build out
