@@ -11,10 +11,11 @@ from typing import cast
 import numpy as np
 
 from orchestrator.domain.case import Case
+from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Array, Buffer, Reference, Tolerance
 from orchestrator.execution.shader_checks import shader_fault
 from orchestrator.planning.kernel_call import refuse, refuse_if
-from orchestrator.planning.kernel_folder import LoadedKernel, sample_case
+from orchestrator.planning.kernel_folder import KERNEL_FILE, LoadedKernel, sample_case
 from orchestrator.planning.render import RenderedPass, render_case
 
 _NUMPY = {"f32": np.dtype("<f4"), "f16": np.dtype("<f2"), "u32": np.dtype("<u4")}
@@ -35,8 +36,12 @@ def check_sample(loaded: LoadedKernel) -> None:
         KernelFolderError: it does not.
     """
     case = sample_case(loaded.kernel)
-    if loaded.kernel.invalid(case) is None:
-        check_shaders(case, render_case(loaded, case).passes)
+    if loaded.kernel.invalid(case) is not None:
+        return
+    for step in render_case(loaded, case).passes:
+        if (fault := shader_fault(step)) is not None:
+            where = loaded.folder / KERNEL_FILE
+            raise KernelFolderError(f"{where}: {fault} (a small case: {case.label}).")
 
 
 def check_shaders(case: Case, passes: Sequence[RenderedPass]) -> None:

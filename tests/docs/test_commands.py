@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.cli.app import app
 from tests.docs.pages import PAGES, blocks, run_script
-from tests.farm import REPOSITORY, Farm
+from tests.farm import REPOSITORY, Farm, small_probes
 from tests.phones import own_adb_server
 
 COMMANDS = {command.callback.__name__ for command in app.registered_commands if command.callback}
@@ -34,9 +34,20 @@ def adb_port(tmp_path: Path) -> Generator[int]:
         yield server.port
 
 
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The repository as ``tilefarm`` sees it, with a matrix that is quick on software drivers."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    (folder / "kernels").symlink_to(REPOSITORY / "kernels")
+    small_probes(folder)
+    return folder
+
+
 @pytest.mark.parametrize(("name", "script"), scripts(), ids=lambda text: text if "\n" not in text else "")
-def test_block_runs(name: str, script: str, farm: Farm, adb_port: int) -> None:
-    run_script(script, farm, REPOSITORY, {"ANDROID_ADB_SERVER_PORT": str(adb_port)})
+def test_block_runs(name: str, script: str, farm: Farm, adb_port: int, checkout: Path) -> None:
+    folder = checkout if "tilefarm " in script else REPOSITORY
+    run_script(script, farm, folder, {"ANDROID_ADB_SERVER_PORT": str(adb_port)})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

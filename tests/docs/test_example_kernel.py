@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.case import AxisValue, Case
+from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.kernel_checks import check_sample
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
 from tests.docs.pages import blocks, run_script
 from tests.farm import REPOSITORY, Farm
@@ -33,7 +35,12 @@ def test_excerpts_of_the_page_are_lines_of_the_example(language: str) -> None:
     excerpts = blocks(PAGE, language)
     assert excerpts
     for excerpt in excerpts:
-        assert excerpt in FILES[language].read_text(), excerpt
+        assert _lines(excerpt) in _lines(FILES[language].read_text()), excerpt
+
+
+def _lines(text: str) -> str:
+    """Indentation and blank lines apart: an excerpt of a class stands at the margin of its block."""
+    return "\n".join(["", *(line.strip() for line in text.splitlines() if line.strip()), ""])
 
 
 def test_the_example_imports_the_documented_interface_and_nothing_else_of_ours() -> None:
@@ -74,14 +81,33 @@ MUTANTS = {
 """(old text of the shader, new text, input that shows it)."""
 
 
-def broken(folder: Path, old: str, new: str) -> LoadedKernel:
+def broken(folder: Path, old: str, new: str, file: Path = FILES["glsl"]) -> LoadedKernel:
     home = folder / HOME.name
     shutil.copytree(HOME, home, ignore=shutil.ignore_patterns("__pycache__"))
-    shader = home / FILES["glsl"].name
-    text = shader.read_text()
+    text = file.read_text()
     assert text.count(old) == 1
-    shader.write_text(text.replace(old, new))
+    (home / file.name).write_text(text.replace(old, new))
     return load_kernel(home)
+
+
+MISTAKES = (
+    ('"o", "out"', '"o", "output"', "python"),
+    ('"x", "weight", "o")', '"x", "weights", "o")', "python"),
+    ('case.workload["rows"]', 'case.workload["row"]', "python"),
+    ("{{ eps }} / scale", "{{ epsilon }} / scale", "glsl"),
+    ("local_size_x = {{ workgroup[0] }}", "local_size_x = 128", "glsl"),
+    ("shared_bytes=4 * group", "shared_bytes=2 * group", "python"),
+)
+"""(old text, new text, whose file), in the order of the page."""
+
+
+def test_the_errors_of_the_page_are_the_real_ones(tmp_path: Path) -> None:
+    for number, ((old, new, language), line) in enumerate(
+        zip(MISTAKES, blocks(PAGE, "")[2].splitlines(), strict=True)
+    ):
+        with pytest.raises(KernelFolderError) as caught:
+            check_sample(broken(tmp_path / str(number), old, new, FILES[language]))
+        assert str(caught.value).removeprefix(f"{tmp_path / str(number)}/").startswith(line)
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

@@ -114,7 +114,7 @@ def hardware(limits: dict[str, int], features: tuple[str, ...]) -> list[Profile]
 def test_the_guess_for_a_phone_and_a_gpu_is_within_the_budget(
     matrix: Matrix, kernels: dict[str, Kernel], suite: str, hours: float
 ):
-    """On a software driver nightly takes days, and the plan says so."""
+    """On a software driver nightly takes most of a day, and the plan says so."""
     large = LLVMPIPE_LIMITS | {"shared_bytes": 49_152, "storage_bytes": 1 << 31, "count_x": 2**31 - 1}
     phone = device("phone", *hardware(LLVMPIPE_LIMITS, PHONE_FEATURES), transport="adb", resource="phone")
     gpu = device("gpu", *hardware(large, VULKAN_FEATURES), resource="gpu")
