@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 RUNNER := workers/runner
-SOURCES := orchestrator workers reports kernels tests benchmarks
+SOURCES := orchestrator workers reports kernels tests benchmarks docs/examples
 # Processes that share the tests, whole files at a time in the order of tests/conftest.py.
 WORKERS ?= $(shell nproc)
 

@@ -1,6 +1,8 @@
 """Pruning: nothing let through breaks a declared limit, nothing that fits is dropped, reasons are numbers."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Buffer, Pass, Subgroups
 from orchestrator.domain.profile import SubgroupFacts
 from orchestrator.domain.verdict import Verdict
-from orchestrator.planning.prune import GUARANTEED, Drop, check, prune, shortfalls
+from orchestrator.planning.prune import GUARANTEED, Drop, Needs, check, prune, shortfalls
 from tests.unit.planning.toy import PHONE_LIMITS, TOY, Shaped, device, profile
 
 
@@ -105,6 +107,43 @@ def test_a_kernel_whose_code_fails_is_named_with_the_case():
         KernelFolderError, match=r"kernels/attention_toy: passes.* failed for .*tile=16x16.*nowhere"
     ):
         check(broken, case())
+
+
+class Wrong(Shaped):
+    """Right for every case but those of tile 16x16."""
+
+    answers: Mapping[str, object] = {}
+
+    def _answer(self, method: str, case: Case, right: Any) -> Any:
+        return self.answers.get(method, right) if case.axes["tile"] == "16x16" else right
+
+    def invalid(self, case: Case) -> str | None:
+        return self._answer("invalid", case, None)
+
+    def buffers(self, case: Case) -> tuple[Buffer, ...]:
+        return self._answer("buffers", case, super().buffers(case))
+
+    def features(self, case: Case) -> frozenset[str]:
+        return self._answer("features", case, super().features(case))
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "says"),
+    [
+        ("invalid", False, "invalid gives False; give the reason as text, or None where the case can run"),
+        ("buffers", (), "passes: a binds ['q']; buffers has []"),
+        ("buffers", (Buffer("q", "out", "f32", 0),), "buffers: q: count is 0; give an int of 1 or more"),
+        ("features", "float16", "features gives 'float16'; give a frozenset of texts"),
+    ],
+)
+def test_a_wrong_answer_for_some_case_names_it(method: str, answer: object, says: str):
+    """The small case of loading is right, so this is found when the case is planned."""
+    kernel = Wrong((Pass("a", (1, 1, 1), (1, 1, 1), 0, ("q",)),), (Buffer("q", "out", "f32", 1),))
+    kernel.answers = {method: answer}
+    assert isinstance(check(kernel, case("8x8")), Needs)
+    with pytest.raises(KernelFolderError) as caught:
+        check(kernel, case("16x16"))
+    assert str(caught.value) == f"kernels/attention_toy/kernel.py: {says} (case {case('16x16').label})"
 
 
 def test_a_case_without_an_api_is_the_kernel_s_fault():
