@@ -4,14 +4,15 @@ A kernel subclasses :class:`AttentionKernel` and adds its axes, passes and model
 op itself understands:
 
 - ``precision``: fp32; fp16_storage: q, k, v and o are fp16 in memory, arithmetic is fp32; fp16: products are
-  rounded to fp16, sums of them are fp32; fp16_all: the sums q·k and p·v are fp16, too. Logits, maximum, exp
-  and the sum of the weights are fp32 everywhere: an fp16 sum of 2048 equal weights stands still.
+  rounded to fp16, sums of them are fp32, but for runs that a kernel names (half_run); fp16_all:
+  the sums q·k and p·v are fp16, too. Logits, maximum, exp and the sum of the weights are fp32
+  everywhere: an fp16 sum of 2048 equal weights stands still.
 - ``halves``: how 16-bit values lie in buffers and tiles: packed two to a word, or native 16-bit types.
 - ``hint``: highp; mediump: the shader may compute products in fp16; precise: no fused multiply-add.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -65,6 +66,11 @@ class AttentionKernel(Kernel):
     half_weights: bool = False
     """The weights exp(s - m) are rounded to fp16 before they multiply v; every product and sum is fp32."""
 
+    def half_run(self, case: Case) -> int:
+        """Where precision is fp16: weighted values that are summed in 16 bits, then in fp32; 0: none."""
+        del case
+        return 0
+
     def tile_sums(self, case: Case) -> int:
         """Keys whose terms are summed by themselves before they join those of earlier keys; 0: one by one."""
         del case
@@ -76,7 +82,9 @@ class AttentionKernel(Kernel):
             _impossible(case)
             or shape.invalid()
             or self._not_learnt(shape)
-            or attention_inputs.refusal(case.inputs, shape, _range_of(case))
+            or attention_inputs.refusal(
+                case.inputs, shape, replace(_range_of(case), half_run=self.half_run(case))
+            )
         )
 
     def _not_learnt(self, shape: AttentionShape) -> str | None:
@@ -136,6 +144,7 @@ class AttentionKernel(Kernel):
             half_products=computes_in_half(case),
             half_sums=sums_in_half(case),
             half_weights=self.half_weights,
+            half_run=self.half_run(case),
             tile_sums=self.tile_sums(case),
         )
         shape = AttentionShape.of(case)

@@ -58,7 +58,15 @@ truncates has biased errors and may leave the budget at long accumulations; that
    keys, g as in 3. All else above holds with t_j for s_j, but for δ_j, which is of the products. Causality,
    windows and boolean masks round nothing: n of 3 and 4 counts the keys that a row is left with.
 
-atol is the largest sum of 1–3 and 6–10 over all finite elements, rtol the sum of 4 and 5, and NMSE is
+11. Runs of n terms in fp16 (half_run): what goes into o is the fp32 sum of sums of n products, two of which
+   share 2n neighbouring keys, even and odd; q·k are two such runs over head_dim. A product and its addition
+   are rounded once, and a weight is rounded for o but not for l: 7 counts one rounding of each product, then
+   the weight's. δ_j gains λ·u_h·√(head_dim/2 + 2) times the partial sums of 8. Runs round independently,
+   unless equal keys fill several: o gains u_h·min(n, λ·√(n·min(g, n)))·(|o_d|·W + 2‖p·v_d‖₂), where the
+   2-norm of the weights of the pairs of runs, W, grows by √(g/n) where g > n, up to 1. Runs beyond 65504
+   overflow: inputs with values over 65504/n are refused by name.
+
+atol is the largest sum of 1–3 and 6–11 over all finite elements, rtol the sum of 4 and 5, and NMSE is
 bounded by the mean square of the whole budget over the mean square of the reference.
 """
 
@@ -114,6 +122,9 @@ class Arithmetic:
     """And summed in fp16."""
     half_weights: bool = False
     """Weights are rounded to fp16; products and sums of them are fp32."""
+    half_run: int = 0
+    """Weighted values, and for q·k products of all of head_dim / 2, that are summed in fp16 before they join
+    the sum in fp32; 0: none."""
     tile_sums: int = 0
     """Keys whose terms are summed by themselves before they join those of earlier keys; 0: one by one."""
 
@@ -226,6 +237,8 @@ class _KeyHead:
             absolute += self._half_errors(p, total[usable], centred, o)
         if self._arithmetic.half_sums:
             absolute += self._half_sum_errors(s, p, limits, o)
+        if self._arithmetic.half_run:
+            absolute += self._half_run_errors(p, o)
         if self._arithmetic.half_weights:
             absolute += self._half_weight_errors(p, total[usable], centred, o)
         rtol = U32 * float(growth.max()) + 6 * U32
@@ -268,9 +281,10 @@ class _KeyHead:
             scale * np.linalg.norm(queries, axis=1)[:, None] + np.linalg.norm(self._keys, axis=1)[None, :]
         )
         delta += confidence * np.float32(HALF_SMALLEST) * (lengths + np.float32(math.sqrt(head_dim)))
-        if self._arithmetic.half_sums:
+        summed = head_dim if self._arithmetic.half_sums else head_dim / 2 if self._arithmetic.half_run else 0
+        if summed:
             partial = np.abs(np.where(np.isfinite(s), s, 0)) + np.float32(PARTIAL_SUMS) * scale * products
-            delta += confidence * np.float32(U_HALF * math.sqrt(head_dim + 2)) * partial
+            delta += confidence * np.float32(U_HALF * math.sqrt(summed + 2)) * partial
         return delta.astype(np.float32)
 
     def _half_errors(self, p: F32, total: F32, centred: F32, o: F32) -> F32:
@@ -316,6 +330,16 @@ class _KeyHead:
         partial = np.abs(o + self._centre)
         partial += np.float32(PARTIAL_SUMS) * np.sqrt(np.square(p) @ np.square(self._values))
         return (np.float32(U_HALF) * growth[:, None] * partial).astype(np.float32)
+
+    def _half_run_errors(self, p: F32, o: F32) -> F32:
+        """Accumulation of runs in fp16."""
+        run, alike = self._arithmetic.half_run, self._largest_group
+        growth = min(run, CONFIDENCE * math.sqrt(run * min(alike, run)))
+        shares: F32 = np.add.reduceat(p, list(range(0, p.shape[1], 2 * run)), axis=1)
+        share = np.linalg.norm(shares, axis=1, keepdims=True) * math.sqrt(max(1.0, alike / run))
+        partial = np.abs(o + self._centre) * np.minimum(share, 1).astype(np.float32)
+        partial += np.float32(PARTIAL_SUMS) * np.sqrt(np.square(p) @ np.square(self._values))
+        return (np.float32(U_HALF * growth) * partial).astype(np.float32)
 
     def _spread_squared(self, p: F32, delta: F32, centred: F32, o: F32) -> F32:
         """Σ over groups of equal keys of (δ·Σ p (v − o))², for every (row, dimension)."""

@@ -43,6 +43,8 @@ class Range:
     mediump: bool = False
     half_products: bool = False
     half_sums: bool = False
+    half_run: int = 0
+    """Weighted values, each of another key, that are summed in fp16; 0: none."""
 
 
 def poisoned_row(shape: AttentionShape) -> tuple[int, int]:
@@ -296,5 +298,8 @@ def refusal(name: str, shape: AttentionShape, formats: Range) -> str | None:
     peak = max(found.storage_peak, found.product_peak)
     if formats.mediump and peak >= MEDIUMP_MAX:
         return f"inputs {name}: magnitude {peak:g} > {MEDIUMP_MAX:g}, what mediump guarantees"
+    run = min(formats.half_run, -(-shape.kv_seq // 2))
+    if run * found.storage_peak > HALF_MAX:
+        return f"inputs {name}: {run} values of {found.storage_peak:g} in one fp16 sum > {HALF_MAX:g}"
     unfit = (formats.half_products and found.not_half_products) or (formats.half_sums and found.not_half_sums)
     return f"inputs {name}: {unfit}" if unfit else None

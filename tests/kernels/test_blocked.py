@@ -32,12 +32,19 @@ SHAPES: tuple[tuple[dict[str, AxisValue], dict[str, AxisValue]], ...] = (
         {"seq": 20, "kv_seq": 127, "head_dim": 128, "heads": 2, "kv_heads": 1, "causal": True},
         {**WIDE, "tile": "64x128"},
     ),
+    (
+        {"seq": 21, "kv_seq": 40, "head_dim": 8, "heads": 2, "window": 9, "kv_rows": 48, "kv_order": "row"},
+        SMALL,
+    ),
+    ({"seq": 21, "kv_seq": 20, "head_dim": 8, "heads": 2, "causal": True, "align": "top_left"}, SMALL),
+    ({"seq": 18, "kv_seq": 40, "head_dim": 8, "heads": 1, "mask": "boolean"}, SMALL),
+    ({"seq": 18, "kv_seq": 40, "head_dim": 8, "heads": 1, "mask": "additive"}, SMALL),
 )
-"""Odd, even, one, GQA, fewer keys than queries (rows without keys), and more."""
+"""Odd, even, one, GQA, fewer keys than queries (rows without keys), windows, masks, and more."""
 
 SQUARE: dict[str, AxisValue] = {"seq": 40, "head_dim": 8, "heads": 2}
 CAUSAL: dict[str, AxisValue] = {"seq": 20, "head_dim": 8, "heads": 1, "causal": True}
-MASKED = "lessThan(key{{ j }}, ivec4(visible_keys(int(row{{ i }}))))"
+MASKED = "tile + 4 * int(lane) + {{ j * half_tile }})"
 LOADED_QK = "{{ store_qk(c) }}\n            {{ sync() }}\n"
 LOADED_V = '{{ store_v("first") }}\n            {{ sync() }}\n'
 
@@ -75,7 +82,7 @@ MUTANTS = (
     Mutant(
         "stale-chunk-of-keys",
         "the second chunk of q meets the first chunk of K",
-        ((TEMPLATE, "k_word(kv_first, uint(tile), n, {{ c }})", "k_word(kv_first, uint(tile), n, 0u)"),),
+        ((TEMPLATE, "k_word(kv_head, uint(tile), n, {{ c }})", "k_word(kv_head, uint(tile), n, 0u)"),),
         {"seq": 20, "head_dim": 16, "heads": 2},
     ),
     Mutant(
@@ -93,8 +100,8 @@ MUTANTS = (
         (
             (
                 f"{NAME}/kernel.py",
-                '"masked": shape.causal or shape.kv_seq % g.bc != 0',
-                '"masked": shape.causal',
+                'shape.mask != "none" or shape.kv_seq % g.bc != 0',
+                'shape.mask != "none"',
             ),
         ),
         {"seq": 9, "head_dim": 16, "heads": 1},
@@ -103,7 +110,7 @@ MUTANTS = (
     Mutant(
         "sees-the-next-key",
         "the causal limit is one too far",
-        ((TEMPLATE, MASKED, MASKED.replace("lessThan", "lessThanEqual")),),
+        ((TEMPLATE, MASKED, MASKED.replace("})", "} - 1)")),),
         CAUSAL,
     ),
     Mutant(
@@ -116,7 +123,7 @@ MUTANTS = (
     Mutant(
         "ungrouped-heads",
         "query head 1 reads key/value head 1 of its own",
-        ((TEMPLATE, "(head / GROUP) * uint(KV_SEQ)", "(head % 2u) * uint(KV_SEQ)"),),
+        ((TEMPLATE, "kv_head = head / GROUP", "kv_head = head % 2u"),),
         {**SQUARE, "heads": 4, "kv_heads": 2},
         breaks=lambda head, _: head in (1, 2),
     ),
@@ -216,13 +223,17 @@ def test_mutants_are_killed_where_they_are_wrong(name: str, tmp_path: Path, bloc
     """All of them on llvmpipe, races everywhere; the true kernel passes the same cases."""
     api = driver(name).api
     mutants = [m for m in MUTANTS if m.race or name == "llvmpipe"]
-    cases = [
-        make_case(blocked.kernel, m.workload, inputs=m.inputs, axes={**SMALL, **m.axes, "api": api})
-        for m in mutants
-    ]
-    _assert_pass(Bench(tmp_path / "true", name), blocked, list({c.label: c for c in cases}.values()))
-    broken = [(m.load(tmp_path / "mutants"), case) for m, case in zip(mutants, cases, strict=True)]
-    outcomes = Bench(tmp_path / "broken", name, repeats=0).run(broken)
+    assert_killed(mutants, {**SMALL, "api": api}, blocked, name, tmp_path)
+
+
+def assert_killed(
+    mutants: list[Mutant], axes: dict[str, AxisValue], loaded: LoadedKernel, driver_name: str, folder: Path
+) -> None:
+    """The true kernel passes the cases of all mutants; each mutant is wrong in its rows, and in no others."""
+    cases = [make_case(loaded.kernel, m.workload, inputs=m.inputs, axes={**axes, **m.axes}) for m in mutants]
+    _assert_pass(Bench(folder / "true", driver_name), loaded, list({c.label: c for c in cases}.values()))
+    broken = [(m.load(folder / "mutants"), case) for m, case in zip(mutants, cases, strict=True)]
+    outcomes = Bench(folder / "broken", driver_name, repeats=0).run(broken)
     for mutant, outcome in zip(mutants, outcomes, strict=True):
         assert outcome.verdict == "mismatch", f"{mutant.fault}: {outcome.verdict} {outcome.end.log}"
         assert (outcome.numerics.unwritten > 0) == mutant.unwritten, mutant.fault
