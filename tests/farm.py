@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -73,6 +74,19 @@ class Farm:
 
     def latest(self) -> RunResults:
         return load_results(self.out / "latest")
+
+
+def small_probes(folder: Path) -> Path:
+    """A matrix.yaml there: the shipped one, whose probes of a device's speed take minutes on three software
+    drivers; with less work they give the same verdicts."""
+    text = (REPOSITORY / "matrix.yaml").read_text("utf-8")
+    head, probes = re.split(r"^(?=probes:)", text, flags=re.MULTILINE)
+    for shipped, small in ((r"bytes: \[.*?\]", "bytes: [16384, 262144]"), (r"groups: \d+", "groups: 16")):
+        probes, count = re.subn(shipped, small, probes)
+        assert count == 1, f"matrix.yaml: {count} times {shipped}"
+    path = folder / "matrix.yaml"
+    path.write_text(head + probes, "utf-8")
+    return path
 
 
 def wait_for(true: Callable[[], bool], what: str, seconds: float = WAIT_S) -> None:

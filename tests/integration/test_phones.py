@@ -21,8 +21,8 @@ suites:
     repeats: 2
     blocks:
       - kernel: attention_flash
-        workloads: [{seq: 33, head_dim: 64, heads: 2, causal: true}]
-        axes: {api: [gles, vulkan], precision: [fp32, fp16_storage], tile: 16x16}
+        workloads: [{seq: 33, head_dim: 8, heads: 2, causal: true}]
+        axes: {api: [gles, vulkan], precision: [fp32, fp16_storage], tile: 8x8}
       - kernel: attention_flash
         workloads: [{seq: 33, head_dim: 128, heads: 1}]
         axes: {api: [gles, vulkan], precision: [fp32, fp16_storage], tile: 32x32, vector: 1}
@@ -36,8 +36,8 @@ suites:
     repeats: 2
     blocks:
       - kernel: attention_flash
-        workloads: [{seq: 33, head_dim: 64, heads: 1}]
-        axes: {api: vulkan, precision: [fp32, fp16], tile: 16x16}
+        workloads: [{seq: 33, head_dim: 8, heads: 1}]
+        axes: {api: vulkan, precision: [fp32, fp16], tile: 8x8}
 """
 
 
@@ -173,7 +173,7 @@ def test_a_phone_that_refuses_us_is_missing_not_wrong(
 def test_a_link_that_drops_once_costs_a_retry(phones: Farm, matrix: str, start_phone: StartPhone) -> None:
     phone = start_phone("snapdragon-8-gen-3")
     phone.fault('drop:on=tilefarm-runner.* run,after_text="end",times=1')
-    run = phones.start("run", "--matrix", matrix, "--device", phone.serial, "-k", "head_dim=64")
+    run = phones.start("run", "--matrix", matrix, "--device", phone.serial, "-k", "head_dim=8")
     _keep_connected(phone, lambda: run.poll() is not None)
     assert run.returncode == 0, (phones.folder / "background.log").read_text()
     trials = phones.latest().trials
