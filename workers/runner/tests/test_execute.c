@@ -25,7 +25,7 @@ static const char *one(const char *program, const char *extra, const char *impos
 }
 
 static void a_right_kernel(void) {
-    const char *record = one("double gpu=good slow=3", "replays 3\n", NULL);
+    const char *record = one("double gpu=good slow=60", "replays 3\n", NULL);
     CHECK_HAS(record, "\"status\":\"ok\"");
     CHECK_HAS(record, "\"failing\":0,\"kept\":false}],\"kept\":{}}");
     CHECK_HAS(record,
