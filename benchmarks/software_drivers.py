@@ -1,6 +1,7 @@
 """Naive and flash attention on this machine's software drivers in turns: how many times as fast flash is.
 
-    python -m benchmarks.software_drivers [--rounds N] [--repeats N] [--seq N] [--head-dim N] [DRIVER ...]
+    python -m benchmarks.software_drivers [--rounds N] [--repeats N] [--seq N] [--head-dim N] [--only TEXT]
+        [DRIVER ...]
 
 All variants of a driver run in one process of the runner, one after another: first a round that compiles and
 is not counted, then ``--rounds`` more, so that what disturbs one variant disturbs its neighbours. Two times
@@ -113,7 +114,7 @@ def _processor_ns(runner: int) -> int:
     return sum(int((thread / "schedstat").read_text(encoding="ascii").split()[0]) for thread in threads)
 
 
-def _run(name: str, shape: dict[str, AxisValue], rounds: int, repeats: int) -> None:
+def _run(name: str, shape: dict[str, AxisValue], rounds: int, repeats: int, only: str) -> None:
     loaded = all_kernels()
     shuffled = [(LANES, {**axes, "subgroup": SUBGROUPS[name]}) for axes in SHUFFLED if name in SUBGROUPS]
     with tempfile.TemporaryDirectory() as folder:
@@ -122,6 +123,7 @@ def _run(name: str, shape: dict[str, AxisValue], rounds: int, repeats: int) -> N
             (loaded[kernel], make_case(loaded[kernel].kernel, shape, axes={"api": meter.driver.api, **axes}))
             for kernel, axes in (*VARIANTS, *shuffled)
         ]
+        cases = [(kernel, case) for kernel, case in cases if only in _variant(case)]
         times = meter.measure(cases, rounds)
     walls = [median(t.wall_ms) for t in times]
     busy = [median(t.busy_ms) for t in times]
@@ -130,11 +132,15 @@ def _run(name: str, shape: dict[str, AxisValue], rounds: int, repeats: int) -> N
     print(f"{name}: {' '.join(f'{k}={v}' for k, v in shape.items())}, load {os.getloadavg()[0]:.1f}")
     print("  wall ms  processor ms  first s  variant")
     for n, (_, case) in enumerate(cases):
-        axes = " ".join(f"{k}={v}" for k, v in case.axes.items() if (k, v) not in _TOLD_BY_ALL)
-        print(f"  {walls[n]:7.2f}  {busy[n]:12.2f}  {times[n].first_s:7.1f}  {case.kernel} {axes}")
-    for of, what in ((walls, "wall"), (busy, "processor")):
+        print(f"  {walls[n]:7.2f}  {busy[n]:12.2f}  {times[n].first_s:7.1f}  {_variant(case)}")
+    for of, what in ((walls, "wall"), (busy, "processor")) if naive and flash else ():
         best, base = min(of[n] for n in flash), min(of[n] for n in naive)
         print(f"  best naive / best flash, {what}: {base:.2f} / {best:.2f} = {base / best:.1f}")
+
+
+def _variant(case: Case) -> str:
+    told = [f"{k}={v}" for k, v in case.axes.items() if (k, v) not in _TOLD_BY_ALL]
+    return " ".join((case.kernel, *told))
 
 
 _TOLD_BY_ALL = (
@@ -158,10 +164,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=10, help="timed dispatches of a variant in a round")
     parser.add_argument("--seq", type=int, default=512)
     parser.add_argument("--head-dim", type=int, default=64)
+    parser.add_argument("--only", default="", help="variants that hold this text, as they are printed")
     given = parser.parse_args()
     for name in given.drivers:
         shape: dict[str, AxisValue] = {"seq": given.seq, "head_dim": given.head_dim, "heads": 1}
-        _run(name, shape, given.rounds, given.repeats)
+        _run(name, shape, given.rounds, given.repeats, given.only)
 
 
 if __name__ == "__main__":
