@@ -53,7 +53,11 @@ class GemmKernel(Kernel):
 
     def invalid(self, case: Case) -> str | None:
         shape = GemmShape.of(case)
-        limits = gemm_inputs.Range(half_storage=is_half(case), mediump=case.axes["hint"] == "mediump")
+        limits = gemm_inputs.Range(
+            half_storage=is_half(case),
+            mediump=case.axes["hint"] == "mediump",
+            half_sums=computes_in_half(case),
+        )
         return _impossible(case) or shape.invalid() or gemm_inputs.refusal(case.inputs, shape, limits)
 
     def features(self, case: Case) -> frozenset[str]:

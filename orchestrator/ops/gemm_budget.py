@@ -60,8 +60,8 @@ SMALLEST = 2.0**-14
 
 F32 = NDArray[np.float32]
 
-_BLOCK_ELEMENTS = 1 << 22
-"""Of C at a time."""
+_BLOCK_ELEMENTS = 1 << 19
+"""Of C at a time: few enough for a processor's cache."""
 
 _remembered = ToleranceCache()
 

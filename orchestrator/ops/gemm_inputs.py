@@ -21,6 +21,7 @@ class Range:
 
     half_storage: bool
     mediump: bool
+    half_sums: bool
 
 
 def _normal(shape: GemmShape, rng: np.random.Generator) -> Matrices:
@@ -124,6 +125,8 @@ def refusal(inputs: str, shape: GemmShape, limits: Range) -> str | None:
     if inputs == "beyond_half" and (limits.half_storage or limits.mediump):
         largest = HALF_LARGEST if limits.half_storage else MEDIUMP_LARGEST
         return f"inputs beyond_half holds 131072; the variant ends at {largest:g}"
+    if inputs == "cancelling" and limits.half_sums:
+        return "inputs cancelling adds terms of 64 to sums of their noise; fp16 sums keep none of it"
     if inputs == "there_and_back" and shape.beta == 0 and shape.k % 2 == 0:
         return "inputs there_and_back of an even k sum to 0; give beta, or an odd k"
     result = _LARGEST_RESULT.get(inputs, 0.0) * shape.k * abs(shape.alpha) / 100

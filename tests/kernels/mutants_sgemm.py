@@ -62,7 +62,7 @@ COPIED = '{{ copy("k") }}\n            {{ sync() }}\n'
 KEPT = '{% if beta %} + {{ kept ~ " * " if kept }}{{ old }}{% endif %}'
 SUM = "                    {{ sums(i, x) }} += {{ left }} * {{ right }};\n"
 ROUNDED_SUM = "= rounded({{ sums(i, x) }} + {{ left }} * {{ right }})"
-PUT = "    VALUE value = to_value(word);\n{% if x.transposed %}"
+PUT = "    {{ hinted }}VALUE value = to_value(word);\n{% if x.transposed %}"
 WITHIN_ROW = (
     "if (d < uint(N)) {\n            uint at = row * uint(N) + d;\n            data_o[at] = {{ element }}"
 )
@@ -75,7 +75,7 @@ vec4 rounded(vec4 x) {
     return vec4(unpackHalf2x16(packHalf2x16(x.xy)), unpackHalf2x16(packHalf2x16(x.zw)));
 }
 
-VALUE to_value("""
+{{ hinted }}VALUE to_value("""
 
 MUTANTS = (
     GemmMutant(
@@ -215,7 +215,7 @@ MUTANTS = (
         "fp16_accumulator",
         "sums are rounded to fp16: 288 products of 256 overflow",
         (
-            (MATRICES, "\nVALUE to_value(", ROUNDED),
+            (MATRICES, "\n{{ hinted }}VALUE to_value(", ROUNDED),
             (SHADER, SUM, SUM.replace("+= {{ left }} * {{ right }}", ROUNDED_SUM)),
         ),
         inputs="constant_16",

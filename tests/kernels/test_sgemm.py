@@ -254,6 +254,7 @@ def test_points_that_do_not_exist(sgemm: LoadedKernel) -> None:
     assert why(inputs="beyond_half") is None
     assert why(inputs="beyond_half", precision="fp16_storage") is not None
     assert why(inputs="beyond_half", hint="mediump") is not None
+    assert why(inputs="cancelling", precision="fp16", api="vulkan") is not None
     assert why(inputs="there_and_back", shape={**ODD, "k": 20}) is not None
     assert why(inputs="constant_16", shape={**ODD, "k": 521}, precision="fp16_storage") is not None
     assert why(shape={**ODD, "batch": 8, "b_batch": 3}) == "b_batch 3 does not divide batch 8"
