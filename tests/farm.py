@@ -16,7 +16,7 @@ from orchestrator.execution.run_folder import load_results
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "orchestrator.cli.main"]
-WAIT_S = 240.0
+WAIT_S = 600.0
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ def run_script(script: str, farm: Farm, folder: Path, more: Mapping[str, str] | 
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=800,
         check=False,
     )
     assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
