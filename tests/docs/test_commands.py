@@ -1,7 +1,7 @@
 """Documented commands run: every ``sh`` block of README and docs, and every make target that they name.
 
 Blocks without a language are not run: output, diagrams, `make run` and `make test` themselves, and a minute
-of fuzzing.
+of fuzzing. The runner's own tests are run by `make ctest` (scripts/ctest).
 """
 
 import re
@@ -25,6 +25,7 @@ def scripts() -> list[tuple[str, str]]:
         for page in PAGES
         if page.name != "add-a-kernel.md"
         for number, text in enumerate(blocks(page, "sh"), start=1)
+        if "ctest --preset" not in text
     ]
 
 
