@@ -1,13 +1,17 @@
 """From planned cases to jobs: render shaders, make inputs and references, fill the blob store.
 
 References are computed once per ``data_key`` (op, workload, distribution, seed, storage type) and shared
-by all variants and devices through their digest. Vulkan's modules are compiled a few cases ahead, each
-distinct one once, while references are computed.
+by all variants and devices through their digest. References and error bounds are worked out in a few threads
+(numpy lets go of the interpreter meanwhile), and Vulkan's modules are compiled beside them, each distinct one
+once.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -26,7 +30,9 @@ from orchestrator.planning.render import RenderedCase, render_case
 from orchestrator.storage.blobs import BlobStore
 
 AHEAD = 32
-"""Cases rendered, and compiling, before the one that is prepared."""
+"""Cases rendered, and compiling, before the one that is waited for."""
+THREADS = 4
+"""At most. Each may hold the tensors of one large workload, a gigabyte for 12 megapixels."""
 DEGENERATE_ABSMAX = 1e-12
 """A reference below this carries no signal: its comparison would say nothing (field case G1-02)."""
 
@@ -56,7 +62,9 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class _Data:
+class Data:
+    """Of a ``data_key``."""
+
     inputs: Mapping[str, Array]
     input_blobs: Mapping[str, str]
     reference_blobs: Mapping[str, str]
@@ -66,12 +74,11 @@ class _Data:
 
 
 class Preparer:
-    """Prepares cases one after another; only the inputs of the last ``data_key`` stay in memory."""
+    """Prepares cases; apart from ``render`` its methods may run in several threads."""
 
     def __init__(self, store: BlobStore, shaders: Shaders) -> None:
         self._store = store
         self._shaders = shaders
-        self._last: tuple[str, _Data] | None = None
 
     def render(self, loaded: LoadedKernel, case: Case) -> RenderedCase:
         """A case's shaders, on their way into the store.
@@ -84,15 +91,19 @@ class Preparer:
         return rendered
 
     def prepare(
-        self, loaded: LoadedKernel, case: Case, rendered: RenderedCase, sampling: Sampling
+        self,
+        loaded: LoadedKernel,
+        case: Case,
+        rendered: RenderedCase,
+        sampling: Sampling,
+        data: Data,
     ) -> Prepared | Degenerate | Refused:
-        """Jobs for one case.
+        """Jobs for one case, with the data of its ``data_key``.
 
         Raises:
             KernelFolderError: the kernel's own code failed or contradicts itself.
         """
         kernel = loaded.kernel
-        data = self._data_of(kernel, case)
         if not data.absmax >= DEGENERATE_ABSMAX:
             return Degenerate(f"reference_absmax {data.absmax:.3g} < {DEGENERATE_ABSMAX:.3g}")
         buffers = ask(case, "buffers", lambda: kernel.buffers(case))
@@ -160,21 +171,19 @@ class Preparer:
         )
         return Prepared(info, job)
 
-    def _data_of(self, kernel: Kernel, case: Case) -> _Data:
-        key = ask(case, "data_key", lambda: kernel.data_key(case))
-        if self._last is None or self._last[0] != key:
-            self._last = None  # the big one goes before the next one comes
-            self._last = (key, self._make_data(kernel, case))
-        return self._last[1]
+    def data(self, kernel: Kernel, case: Case) -> Data:
+        """Inputs and references of all cases with this one's ``data_key``, stored.
 
-    def _make_data(self, kernel: Kernel, case: Case) -> _Data:
+        Raises:
+            KernelFolderError: the kernel's own code failed or contradicts itself.
+        """
         buffers = ask(case, "buffers", lambda: kernel.buffers(case))
         inputs = dict(ask(case, "inputs", lambda: kernel.inputs(case)))
         check_inputs(case, buffers, inputs)
         references = dict(ask(case, "reference", lambda: kernel.reference(case, inputs)))
         check_references(case, buffers, references)
         dtypes = {b.name: b.dtype for b in buffers}
-        return _Data(
+        return Data(
             inputs=inputs,
             input_blobs={n: self._store.put(stored(a, dtypes[n]).tobytes()) for n, a in inputs.items()},
             reference_blobs={n: self._store.put(_reference_bytes(r)) for n, r in references.items()},
@@ -196,23 +205,58 @@ def prepare_all(
         KernelFolderError: a kernel's own code failed or contradicts itself.
     """
     found: dict[str, Prepared | Degenerate | Refused] = {}
-    order = sorted(cases.items(), key=lambda item: kernels[item[1][0].kernel].kernel.data_key(item[1][0]))
-    with Shaders(store, compiler) as shaders:
+
+    def key_of(item: tuple[str, tuple[Case, Sampling]]) -> str:
+        case = item[1][0]
+        return data_key(kernels[case.kernel].kernel, case)
+
+    threads = min(THREADS, os.cpu_count() or 1)
+    with Shaders(store, compiler) as shaders, ThreadPoolExecutor(threads, "prepare") as pool:
         preparer = Preparer(store, shaders)
-        ahead: deque[tuple[str, Case, Sampling, RenderedCase]] = deque()
+        ahead: deque[tuple[str, Future[Data], Future[Prepared | Degenerate | Refused]]] = deque()
 
         def finish_one() -> None:
-            case_id, case, sampling, rendered = ahead.popleft()
-            found[case_id] = preparer.prepare(kernels[case.kernel], case, rendered, sampling)
+            case_id, _, done = ahead.popleft()
+            found[case_id] = done.result()
             on_done(len(found))
 
-        for case_id, (case, sampling) in order:
-            ahead.append((case_id, case, sampling, preparer.render(kernels[case.kernel], case)))
-            if len(ahead) > AHEAD:
+        try:
+            for _, group in groupby(sorted(cases.items(), key=key_of), key=key_of):
+                data: Future[Data] | None = None
+                for case_id, (case, sampling) in group:
+                    loaded = kernels[case.kernel]
+                    rendered = preparer.render(loaded, case)
+                    # Submitted before the cases that wait for it, so that it runs before they do.
+                    data = data or pool.submit(preparer.data, loaded.kernel, case)
+                    done = pool.submit(_prepared, preparer, loaded, case, rendered, sampling, data)
+                    ahead.append((case_id, data, done))
+                    while len(ahead) > AHEAD or len({id(of) for _, of, _ in ahead}) > threads:
+                        finish_one()
+            while ahead:
                 finish_one()
-        while ahead:
-            finish_one()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # one failed: nobody wants the others
+            raise
     return found
+
+
+def data_key(kernel: Kernel, case: Case) -> str:
+    """
+    Raises:
+        KernelFolderError: the kernel's own code failed.
+    """
+    return ask(case, "data_key", lambda: kernel.data_key(case))
+
+
+def _prepared(
+    preparer: Preparer,
+    loaded: LoadedKernel,
+    case: Case,
+    rendered: RenderedCase,
+    sampling: Sampling,
+    data: "Future[Data]",
+) -> Prepared | Degenerate | Refused:
+    return preparer.prepare(loaded, case, rendered, sampling, data.result())
 
 
 def _reference_bytes(reference: Reference) -> bytes:

@@ -4,6 +4,8 @@ import hashlib
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from threading import Lock
 
 import numpy as np
 
@@ -15,11 +17,12 @@ _REMEMBERED = 64
 class ToleranceCache:
     """Bounds by the content of the inputs, because the many variants of a workload share them.
 
-    Holds the last 64 that were worked out.
+    Holds the last 64 that were worked out. Threads that ask for the same at once wait for the first of them.
     """
 
     def __init__(self) -> None:
-        self._found: OrderedDict[Hashable, Tolerance] = OrderedDict()
+        self._found: OrderedDict[Hashable, Future[Tolerance]] = OrderedDict()
+        self._lock = Lock()
 
     def get(self, tensors: Sequence[Array], about: Hashable, make: Callable[[], Tolerance]) -> Tolerance:
         """Those of these tensors, of one type, and of whatever else they depend on."""
@@ -27,11 +30,23 @@ class ToleranceCache:
         for tensor in tensors:
             digest.update(np.ascontiguousarray(tensor).data)
         key = (digest.hexdigest(), str(tensors[0].dtype), about)
-        if key not in self._found:
-            self._found[key] = make()
-            while len(self._found) > _REMEMBERED:
-                self._found.popitem(last=False)
-        return self._found[key]
+        mine = Future[Tolerance]()
+        with self._lock:
+            found = self._found.get(key)
+            if found is None:
+                self._found[key] = mine
+                while len(self._found) > _REMEMBERED:
+                    self._found.popitem(last=False)
+        if found is not None:
+            return found.result()
+        try:
+            mine.set_result(make())
+        except BaseException as e:
+            mine.set_exception(e)
+            with self._lock:
+                self._found.pop(key, None)
+            raise
+        return mine.result()
 
 
 def rounded_up(value: float) -> float:

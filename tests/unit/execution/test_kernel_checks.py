@@ -11,7 +11,7 @@ import pytest
 from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.kernel import Buffer, Tolerance
 from orchestrator.execution.kernel_checks import check_sample
-from orchestrator.execution.prepare import Prepared, Preparer
+from orchestrator.execution.prepare import Prepared, Preparer, data_key
 from orchestrator.execution.shaders import Shaders
 from orchestrator.execution.shared_memory import declared_shared_bytes
 from orchestrator.execution.spirv import SpirvCompiler
@@ -35,7 +35,9 @@ def prepare(tmp_path: Path) -> Callable[..., Any]:
         loaded, case = load(tmp_path / "kernels", kernel), point(precision=precision)
         with Shaders(store, SpirvCompiler(tmp_path / "spirv")) as shaders:
             preparer = Preparer(store, shaders)
-            return preparer.prepare(loaded, case, preparer.render(loaded, case), Sampling())
+            data_key(kernel, case)
+            rendered = preparer.render(loaded, case)
+            return preparer.prepare(loaded, case, rendered, Sampling(), preparer.data(kernel, case))
 
     return run
 

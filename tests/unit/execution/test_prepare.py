@@ -51,7 +51,8 @@ def preparer(store: BlobStore, compiler: SpirvCompiler) -> Iterator[Preparer]:
 def prepare(
     preparer: Preparer, loaded: LoadedKernel, case: Case, sampling: Sampling = SAMPLING
 ) -> Prepared | Degenerate | Refused:
-    return preparer.prepare(loaded, case, preparer.render(loaded, case), sampling)
+    rendered = preparer.render(loaded, case)
+    return preparer.prepare(loaded, case, rendered, sampling, preparer.data(loaded.kernel, case))
 
 
 def prepared(
