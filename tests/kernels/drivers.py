@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNNER_VARIABLE = "TILEFARM_TEST_RUNNER"
 DRIVERS = ("llvmpipe", "lavapipe", "swiftshader")
 VULKAN_DRIVERS = DRIVERS[1:]
+OWN_GPU = ("gpu-gles", "gpu-vulkan")
+"""This machine's own GPU, for tables; no test needs one, and no validation layer runs."""
 _MANIFESTS = {
     "lavapipe": ("/usr/share/vulkan/icd.d", "lvp_icd*.json", "mesa-vulkan-drivers"),
     "swiftshader": ("/usr/lib/chromium", "vk_swiftshader_icd.json", "chromium"),
@@ -66,7 +68,7 @@ def driver(name: str) -> Driver:
     Raises:
         FileNotFoundError: the driver, or the runner, is not installed.
     """
-    api = "vulkan" if name in _MANIFESTS else "gles"
+    api = "vulkan" if name in (*_MANIFESTS, "gpu-vulkan") else "gles"
     environment = {**os.environ, **_choice(name)}
     done = subprocess.run(
         [str(runner_path()), "probe", "--api", api],

@@ -36,6 +36,7 @@ WORKLOADS: dict[str, dict[str, AxisValue]] = {
 QUICK: dict[str, dict[str, AxisValue]] = {
     "attention_flash": {"tile": "16x16"},
     "attention_flash_blocked": {"tile": "16x16", "unroll": "short"},
+    "attention_flash_matrix": {"tile": "16x16"},
     "attention_naive": {"tile": "8x8"},
 }
 """Axes of kernels whose defaults compile slowly on a processor."""

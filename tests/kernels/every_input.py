@@ -1,0 +1,69 @@
+"""Runs every kernel on every named input: ``python -m tests.kernels.every_input [--driver NAME]…``.
+
+Prints a table of kernels and drivers: cases that pass, those that fail, and how close the nearest came to its
+budget. The drivers are the three software ones, and ``gpu-gles`` and ``gpu-vulkan``: this machine's own GPU.
+Each input runs on its smallest shape, in every precision that the kernel has on that driver.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from orchestrator.domain.case import AxisValue, Case
+from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
+from tests.kernels.drivers import DRIVERS, OWN_GPU, driver
+from tests.kernels.false_alarms import QUICK, WORKLOADS, Row
+from tests.kernels.harness import KERNELS, Bench, make_case
+from tests.kernels.named_inputs import BASE, MASKED_WORKLOADS
+from tests.kernels.named_inputs import WORKLOADS as ATTENTION_WORKLOADS
+
+ODD_GEMM: dict[str, AxisValue] = {"m": 33, "n": 45, "k": 521, "batch": 4, "b_batch": 2, "beta": 50}
+
+
+def cases_of(loaded: LoadedKernel, name: str) -> Iterator[Case]:
+    """Every named input of one kernel in every precision, on a driver."""
+    kernel = loaded.kernel
+    (precision,) = [a for a in kernel.axes if a.name == "precision"]
+    for inputs in kernel.distributions:
+        for value in precision.values or ():
+            axes = {"api": driver(name).api, **QUICK.get(kernel.name, {}), "precision": value}
+            yield make_case(kernel, _workload(kernel.op, inputs), inputs=inputs, axes=axes)
+
+
+def _workload(op: str, inputs: str) -> Mapping[str, AxisValue]:
+    if op == "attention":
+        return {**BASE, **(ATTENTION_WORKLOADS | MASKED_WORKLOADS)[inputs]}
+    return ODD_GEMM if op == "gemm" else WORKLOADS[op]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="every_input")
+    parser.add_argument("--driver", action="append", choices=[*DRIVERS, *OWN_GPU], help="default: software")
+    names: list[str] = parser.parse_args().driver or list(DRIVERS)
+    failed = 0
+    print(f"{'kernel':26} {'driver':12} {'precision':14} {'inputs':>6} {'failed':>7} {'allowed/seen':>13}")
+    for name in names:
+        for kernel, loaded in load_kernels(KERNELS).items():
+            if loaded.kernel.role != "op":
+                continue
+            rows: dict[str, Row] = {}
+            with tempfile.TemporaryDirectory() as folder:
+                bench = Bench(Path(folder), name, keep=True, repeats=0)
+                cases = bench.possible(loaded, cases_of(loaded, name))
+                for outcome in bench.run(cases) if cases else ():
+                    rows.setdefault(str(outcome.case.axes["precision"]), Row()).add(outcome)
+                    if outcome.verdict != "pass":
+                        print(f"FAILED {name}: {outcome.case.label}: {outcome.reason} {outcome.end.log}")
+            for precision, row in rows.items():
+                failed += row.alarms
+                print(
+                    f"{kernel:26} {name:12} {precision:14} {row.cases:6} {row.alarms:7} {row.closest:13.1f}",
+                    flush=True,
+                )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
