@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.cli.output import duration_text
 from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.kernel import Kernel
@@ -110,20 +111,38 @@ def hardware(limits: dict[str, int], features: tuple[str, ...]) -> list[Profile]
     ]
 
 
-@pytest.mark.parametrize(("suite", "hours"), [("smoke", 0.05), ("nightly", 3.0)])
-def test_the_guess_for_a_phone_and_a_gpu_is_within_the_budget(
-    matrix: Matrix, kernels: dict[str, Kernel], suite: str, hours: float
-):
-    """On a software driver nightly takes most of a day, and the plan says so."""
+def phone_and_gpu(matrix: Matrix, kernels: dict[str, Kernel], suite: str) -> Plan:
     large = LLVMPIPE_LIMITS | {"shared_bytes": 49_152, "storage_bytes": 1 << 31, "count_x": 2**31 - 1}
     phone = device("phone", *hardware(LLVMPIPE_LIMITS, PHONE_FEATURES), transport="adb", resource="phone")
     gpu = device("gpu", *hardware(large, VULKAN_FEATURES), resource="gpu")
-    plan = build_plan(matrix, suite, kernels, [phone, gpu])
+    return build_plan(matrix, suite, kernels, [phone, gpu])
+
+
+@pytest.fixture(scope="module")
+def nightly(matrix: Matrix, kernels: dict[str, Kernel]) -> Plan:
+    return phone_and_gpu(matrix, kernels, "nightly")
+
+
+@pytest.mark.parametrize(("suite", "hours"), [("smoke", 0.05), ("nightly", 3.0)])
+def test_the_guess_for_a_phone_and_a_gpu_is_within_the_budget(
+    matrix: Matrix, kernels: dict[str, Kernel], nightly: Plan, suite: str, hours: float
+):
+    """On a software driver nightly takes most of a day, and the plan says so."""
+    plan = nightly if suite == "nightly" else phone_and_gpu(matrix, kernels, suite)
     assert plan.suite.budget_s == hours * 3600
     assert plan.warnings == []
     on_phone, on_gpu = plan.devices
     assert 0 < on_gpu.seconds < on_phone.seconds < hours * 3600
     assert len(on_gpu.cases) > 0.98 * len(plan.cases)
+
+
+def test_the_documented_sums_of_nightly_are_the_real_ones(nightly: Plan):
+    phone = nightly.devices[0]
+    pruned = sum(p.device_id == "phone" for p in nightly.pruned)
+    page = (ROOT / "docs/matrix.md").read_text()
+    time = f"about {duration_text(phone.seconds)} of a budget of 3 h 00 min, {len(phone.cases)} times guessed"
+    assert f"suite nightly: {len(nightly.cases)} points\n" in page
+    assert f"  phone: {len(phone.cases)} run, {pruned} pruned; {time}\n" in page
 
 
 def test_nightly_holds_what_the_issue_names(points: Points, kernels: dict[str, Kernel]):
