@@ -7,7 +7,8 @@ go through shared memory, and elements of equal types meet only their own kind.
 
 Weights are rounded to fp16 on their way into the second product, and scaled by 2^7 so that small ones keep
 their digits; a row's maximum is followed once it has grown by 2^7. Everything is summed in fp32.
-Rows of head_dim elements are padded with zeros to whole matrices.
+Rows of head_dim elements are padded with zeros to whole matrices. Windows and masks are refused: places of
+elements are not known, so each tile's mask would go through shared memory.
 """
 
 from orchestrator.domain.case import Case
@@ -36,6 +37,7 @@ class AttentionFlashMatrix(AttentionKernel):
     )
     online = True
     half_weights = True
+    extras = frozenset({"align", "kv_rows", "kv_order"})
 
     def invalid(self, case: Case) -> str | None:
         br, _ = tile_of(case)
@@ -65,6 +67,10 @@ class AttentionFlashMatrix(AttentionKernel):
             "heads": shape.heads,
             "group": shape.group,
             "causal": shape.causal,
+            "diagonal": "0" if shape.align == "top_left" else "KV_SEQ - SEQ",
+            "kv_heads": shape.kv_heads,
+            "kv_rows": "KV_SEQ" if shape.allocated == shape.kv_seq else "KV_ROWS",
+            "kv_order": shape.kv_order,
             "log2_scale": f"{shape.scale * LOG2_E:.9g}",
             "br": br,
             "bc": bc,

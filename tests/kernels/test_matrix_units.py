@@ -39,6 +39,21 @@ def _assert_passes(bench: Bench, loaded: LoadedKernel, *cases: Case) -> None:
         ({"seq": 20, "kv_seq": 50, "head_dim": 24, "heads": 2, "causal": True}, "16x16", 1),
         ({"seq": 70, "kv_seq": 50, "head_dim": 16, "heads": 1, "causal": True}, "32x16", 2),
         ({"seq": 33, "kv_seq": 33, "head_dim": 8, "heads": 1, "causal": True}, "32x32", 2),
+        (
+            {
+                "seq": 20,
+                "kv_seq": 18,
+                "head_dim": 8,
+                "heads": 4,
+                "kv_heads": 2,
+                "causal": True,
+                "align": "top_left",
+                "kv_rows": 24,
+                "kv_order": "row",
+            },
+            "16x16",
+            1,
+        ),
     ],
 )
 def test_ragged_shapes(
