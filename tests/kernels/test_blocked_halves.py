@@ -35,15 +35,12 @@ FOUR_LANES: dict[str, AxisValue] = {**SMALL, "tile": "32x32", "subgroup": 8}
 BIG: dict[str, AxisValue] = {"seq": 2048, "head_dim": 64, "heads": 32}
 
 INPUTS = (
-    "n1_logit_12",
     "n2_dot_73728",
     "n3_logit_minus_60000",
     "n4_rows_without_keys",
     "n5_first_tile_masked",
-    "n8_alternating",
     "n9_rising_logits",
     "n15_nan_row",
-    "n15_inf_row",
 )
 
 SHAPES: tuple[tuple[dict[str, AxisValue], dict[str, AxisValue]], ...] = (
