@@ -1,10 +1,15 @@
-"""Shapes on which the named input distributions of attention are run, small enough for a software GPU."""
+"""Shapes on which the named input distributions of attention are run, small enough for a software GPU.
+
+Compiling takes nearly all the time of such a case, so that inputs of one shape share their variants, and a
+driver sees a few of these.
+"""
 
 import os
 from itertools import product
 
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.domain.kernel import Kernel
+from tests.kernels.drivers import DRIVERS, Driver
 from tests.kernels.harness import make_case
 
 Workload = dict[str, AxisValue]
@@ -44,10 +49,19 @@ MASKED_WORKLOADS: dict[str, Workload] = {
 }
 """Those that need a mask, which not every kernel has learnt."""
 
+GROUPS = tuple(dict.fromkeys(str(shape) for shape in WORKLOADS.values()))
+"""The different shapes of ``WORKLOADS``; inputs of a group share programs."""
+
 PRECISIONS = ("fp32", "fp16_storage")
 HINTS = ("highp", "mediump")
+SIXTEEN_BITS = tuple(
+    {"precision": precision, "halves": halves}
+    for precision, halves in product(("fp16_storage", "fp16", "fp16_all"), ("packed", "native"))
+)
+"""Every way of 16 bits on Vulkan; packed storage, the first, is all that SwiftShader has."""
+FP32_ONLY = {"beyond_half"}
 ALL_VARIANTS = "TILEFARM_TEST_ALL_VARIANTS"
-"""Set to anything: every input in all 16 variants, some minutes instead of one."""
+"""Set to anything: every input in all variants on every driver, some minutes instead of half of one."""
 
 
 def named_case(kernel: Kernel, inputs: str, shape: Workload | None = None, /, **axes: AxisValue) -> Case:
@@ -57,56 +71,69 @@ def named_case(kernel: Kernel, inputs: str, shape: Workload | None = None, /, **
     return make_case(kernel, workload, inputs=inputs, axes=variant)
 
 
-def variants(kernel: Kernel, number: int) -> list[dict[str, AxisValue]]:
-    """Four of the 16 variants: each precision with each vector; four consecutive numbers give all 16.
+def named_cases(kernel: Kernel, on: Driver) -> list[Case]:
+    """What a driver sees of a kernel: every input in the variants of its group, as far as they exist."""
+    found: dict[str, Case] = {}
+    for inputs, shape in WORKLOADS.items():
+        for axes in group_variants(kernel, on, GROUPS.index(str(shape))):
+            # Not every input exists in mediump.
+            for hint in (axes.get("hint", "highp"), "highp"):
+                case = named_case(kernel, inputs, api=on.api, **{**axes, "hint": hint})
+                if on.refuses(kernel, case) is None:
+                    found[case.case_id] = case
+                    break
+    # Inputs that share programs follow each other: the runner keeps a few programs only.
+    return sorted(found.values(), key=lambda case: (str(case.workload), str(case.axes)))
 
-    For a kernel that can share rows, also each precision with 2 or 4 rows."""
-    turns = range(4) if os.environ.get(ALL_VARIANTS) else (number,)
-    found: list[dict[str, AxisValue]] = [
-        {
-            "precision": PRECISIONS[half],
-            "vector": (1, 4)[wide],
-            "hint": HINTS[(half + wide + turn) % 2],
-            "layout": ("row", "column")[(wide + turn // 2) % 2],
-        }
-        for turn, half, wide in product(turns, range(2), range(2))
-    ]
-    if shares_rows(kernel):
-        found += [
-            {
-                "precision": PRECISIONS[half],
-                "rows": (2, 4)[(half + turn) % 2],
-                "hint": HINTS[(half + turn // 2) % 2],
-            }
-            for turn, half in product(turns, range(2))
+
+def group_variants(kernel: Kernel, on: Driver, group: int) -> list[dict[str, AxisValue]]:
+    """Variants of a group of inputs on a driver.
+
+    llvmpipe, the only one with GLES, has fp32 and packed storage of every group; each of the two on Vulkan
+    has fp32 or packed storage in turn, and lavapipe one more way of 16 bits. Vectors, layouts and hints take
+    turns, and with them numbers of rows where a kernel can share them. Logits that are too large for 16 bits,
+    which have 4 keys, meet every way of 16 bits on lavapipe.
+    """
+    if os.environ.get(ALL_VARIANTS):
+        return all_variants(kernel, on)
+    turn = group + (kernel.name == "attention_flash")
+    if on.api == "gles":
+        return [
+            {"precision": p, "hint": HINTS[(turn // 2 + n) % 2], **_form(kernel, turn + n)}
+            for n, p in enumerate(PRECISIONS)
         ]
+    way = (turn + DRIVERS.index(on.name)) % 2
+    first: dict[str, AxisValue] = {"hint": "precise", "precision": "fp32"} if way else {**SIXTEEN_BITS[0]}
+    found: list[dict[str, AxisValue]] = [{**first, **_form(kernel, turn + 1)}]
+    if on.name == "lavapipe":
+        large = GROUPS[group] == str(WORKLOADS["n1_logit_151"])
+        ways = SIXTEEN_BITS[1:] if large else (SIXTEEN_BITS[1 + turn % 5],)
+        found += [{**w, **_form(kernel, turn + n)} for n, w in enumerate(ways)]
     return found
 
 
-SIXTEEN_BITS = tuple(
-    {"precision": precision, "halves": halves}
-    for precision, halves in product(("fp16_storage", "fp16", "fp16_all"), ("packed", "native"))
-)
-"""Every way of 16 bits on Vulkan; packed storage, the first, is all that SwiftShader has."""
-
-
-def vulkan_variants(kernel: Kernel, number: int) -> list[dict[str, AxisValue]]:
-    """fp32, packed storage and two more of the 16-bit ways; five consecutive numbers give all of them.
-
-    For a kernel that can share rows, also fp32 and one of the 16-bit ways with 2 or 4 rows."""
-    shape = {"vector": (1, 4)[number % 2], "layout": ("row", "column")[number // 2 % 2]}
-    other = {"vector": (4, 1)[number % 2], "layout": shape["layout"]}
-    further = SIXTEEN_BITS[1:]
-    found: list[dict[str, AxisValue]] = [
-        {"precision": "fp32", "hint": ("highp", "precise")[number // 2 % 2], **shape},
-        {**SIXTEEN_BITS[0], **other},
-        {**further[number % 5], **shape},
-        {**further[(number + 2) % 5], **other},
+def _form(kernel: Kernel, turn: int) -> dict[str, AxisValue]:
+    """One of six ways to walk over a tile, of four without shared rows."""
+    forms: list[dict[str, AxisValue]] = [
+        {"vector": 1, "layout": "row"},
+        {"vector": 4, "layout": "column"},
+        {"vector": 4, "layout": "row"},
+        {"vector": 1, "layout": "column"},
+        {"rows": 2},
+        {"rows": 4},
     ]
-    if shares_rows(kernel):
-        rows = {"rows": (2, 4)[number % 2]}
-        found += [{"precision": "fp32", **rows}, {**SIXTEEN_BITS[number % 6], **rows}]
-    return [{"api": "vulkan", **variant} for variant in found]
+    if not shares_rows(kernel):
+        forms = forms[:4]
+    return forms[turn % len(forms)]
+
+
+def all_variants(kernel: Kernel, on: Driver) -> list[dict[str, AxisValue]]:
+    """Every precision in every form and hint that the driver has."""
+    hints = ("highp", "mediump") if on.api == "gles" else ("highp", "precise")
+    return [
+        {**way, **_form(kernel, form), "hint": hint}
+        for way, form, hint in product(({"precision": "fp32"}, *sixteen_bits(on.api)), range(6), hints)
+    ]
 
 
 def sixteen_bits(api: str) -> tuple[dict[str, str], ...]:
