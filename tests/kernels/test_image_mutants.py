@@ -20,15 +20,20 @@ from tests.kernels.mutants_image import (
 )
 
 MUTANTS = (*BLUR_MUTANTS, *SCALE_MUTANTS)
-OF = {
-    "llvmpipe": MUTANTS,
-    "lavapipe": (*MUTANTS, *SLANG_MUTANTS, *NATIVE_MUTANTS),
-    "swiftshader": (*MUTANTS, *SLANG_MUTANTS),
-}
-CASES = [pytest.param(name, m, id=f"{name}-{m.name}") for name in DRIVERS for m in OF[name]]
 
-MOST = 0.9
-"""Of the elements that break: a few of random ones are right by chance."""
+
+def _some(first: int) -> list[ImageMutant]:
+    """The races, and a quarter of those that are wrong whatever the driver."""
+    return [m for n, m in enumerate(MUTANTS) if m.race or n % 4 == first]
+
+
+OF = {
+    "llvmpipe": _some(0),
+    "lavapipe": [*_some(2), *NATIVE_MUTANTS],
+    "swiftshader": [*MUTANTS, *SLANG_MUTANTS],
+}
+"""All on SwiftShader, which compiles soonest."""
+CASES = [pytest.param(name, m, id=f"{name}-{m.name}") for name in DRIVERS for m in OF[name]]
 
 
 def _case(mutant: ImageMutant, loaded: LoadedKernel, api: str) -> Case:
@@ -72,7 +77,7 @@ def test_mutant_breaks_the_elements_it_should_and_no_others(
     wrong = ~np.where(np.isnan(reference), ~np.isfinite(found), near)
     expected = mutant.breaks(*_places(outcome))
     assert not (wrong & ~expected).any()
-    assert wrong[expected].mean() > (0.0 if mutant.race else MOST)
+    assert wrong[expected].mean() > (0.0 if mutant.race else mutant.most)
 
 
 @pytest.mark.parametrize("name", DRIVERS)
