@@ -23,7 +23,7 @@ WAYS: dict[str, tuple[dict[str, AxisValue], ...]] = {
         {"precision": "fp16_all", "halves": "native"},
     ),
 }
-"""Each precision of 16 bits once a kernel, native or packed in turn, on lavapipe; others have packed storage."""
+"""Each precision of 16 bits once a kernel, native or packed in turn, on lavapipe; others: packed storage."""
 
 
 def test_n15_one_poisoned_row_leaves_every_other_bit_alone(any_bench: Bench, loaded: LoadedKernel) -> None:
