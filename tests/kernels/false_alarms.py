@@ -9,7 +9,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,22 +65,30 @@ def kernels() -> dict[str, LoadedKernel]:
     return {n: k for n, k in found.items() if k.kernel.role == "op" and n != MATRIX_UNITS}
 
 
-def cases_of(loaded: LoadedKernel, name: str, seeds: range) -> Iterator[Case]:
-    """Of one kernel on one driver: every precision that it has, for every seed."""
+def cases_of(
+    loaded: LoadedKernel, name: str, seeds: range, precisions: Sequence[AxisValue] | None = None
+) -> Iterator[Case]:
+    """Of one kernel on one driver: every precision that it has, or these, for every seed.
+
+    Raises:
+        KeyError: WORKLOADS has none for the kernel's op.
+    """
     kernel = loaded.kernel
     (precision,) = [a for a in kernel.axes if a.name == "precision"]
     axes = {"api": driver(name).api, **QUICK.get(kernel.name, {})}
-    for value in precision.values or ():
+    for value in precisions or precision.values or ():
         variant: Mapping[str, AxisValue] = axes | {"precision": value}
         for seed in seeds:
             yield make_case(kernel, WORKLOADS[kernel.op], seed=seed, axes=variant)
 
 
-def run(name: str, loaded: LoadedKernel, seeds: range) -> dict[str, Row]:
+def run(
+    name: str, loaded: LoadedKernel, seeds: range, precisions: Sequence[AxisValue] | None = None
+) -> dict[str, Row]:
     """Precision → row."""
     rows: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as folder:
-        cases = Bench(Path(folder), name).possible(loaded, cases_of(loaded, name, seeds))
+        cases = Bench(Path(folder), name).possible(loaded, cases_of(loaded, name, seeds, precisions))
         for first in range(0, len(cases), CASES_A_JOB):
             with tempfile.TemporaryDirectory(dir=folder) as job:
                 for outcome in Bench(Path(job), name, keep=True, repeats=0).run(
