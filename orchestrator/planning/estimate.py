@@ -4,13 +4,14 @@ docs/matrix.md ("How long it takes") tells people how the numbers are made.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
-from orchestrator.domain.kernel import Cost, Kernel
+from orchestrator.domain.kernel import Cost, Kernel, Pass
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
@@ -41,7 +42,7 @@ class Speed:
     flops_per_s: float
     bytes_per_s: float
     compile_s: float
-    """A shader."""
+    """A program."""
     check_s: float
     """Comparing an element of the first verified output, in double and with its statistics."""
     same_s: float
@@ -66,7 +67,8 @@ class Work:
     """What a case asks of a device, and of the host before."""
 
     cost: Cost
-    passes: int
+    programs: int
+    """To compile: dispatches that differ in nothing but values and grid share one (decision 0019)."""
     data_key: str
     sent_bytes: int
     """Inputs, and references in float64."""
@@ -89,13 +91,23 @@ class Work:
         buffers = ask(case, "buffers", lambda: kernel.buffers(case))
         checked = sum(b.count for b in buffers if b.role in ("out", "inout"))
         read = sum(b.nbytes for b in buffers if b.role in ("in", "inout"))
-        passes = len(ask(case, "passes", lambda: kernel.passes(case)))
-        return cls(cost, passes, key, read + 8 * checked, checked, kernel.role != "op")
+        programs = _programs(ask(case, "passes", lambda: kernel.passes(case)))
+        return cls(cost, programs, key, read + 8 * checked, checked, kernel.role != "op")
 
     @property
     def prepare_s(self) -> float:
         """On the host, once for all cases of a ``data_key``."""
         return self.cost.flops * PREPARE_S_PER_FLOP + self.checked * PREPARE_S_PER_ELEMENT
+
+
+def _programs(passes: Sequence[Pass]) -> int:
+    """Shader texts with their constants: what the templates see, without rendering them."""
+    return len(
+        {
+            (p.template, p.workgroup, p.shared_bytes, tuple(p.constants.items()), *p.values, repr(p.context))
+            for p in passes
+        }
+    )
 
 
 class Estimator:
@@ -141,7 +153,7 @@ class Estimator:
             return Estimate(aside_s + _measured_s(trial, sampling, check_s), "soc")
         flops_per_s = speed.flops_per_s * (PROBE_GAIN if work.probe else 1)
         once_s = max(work.cost.flops / flops_per_s, work.cost.bytes_moved / speed.bytes_per_s)
-        compile_s = 0.0 if compiled else work.passes * speed.compile_s
+        compile_s = 0.0 if compiled else work.programs * speed.compile_s
         push_s = 0.0 if sent else work.sent_bytes / speed.push_bytes_per_s
         busy_s = FIXED_S + push_s + compile_s + once_s * (1 + sampling.sequences) + check_s
         return Estimate(aside_s + busy_s, "guess")

@@ -49,7 +49,8 @@ class Memory:
     added: Reference
     """Of the mask; -inf where a bit hides."""
     moved: int = 0
-    pairs: int = 0
+    dispatches: int = 0
+    """Sweeps over all workgroups; what one writes, the next ones read."""
     _words: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def sees(self, row: int, key: int) -> bool:
@@ -99,6 +100,7 @@ def _steps(stop: int, step: int) -> list[range]:
 def _flash(case: Case, m: Memory) -> Reference:
     br, bc = map(int, str(case.axes["tile"]).split("x"))
     o = np.zeros(m.q.shape)
+    m.dispatches += 1
     for rows in _steps(m.shape.seq, br):
         m.new_workgroup()
         queries = m.load(m.q, rows)
@@ -121,6 +123,7 @@ def _flash(case: Case, m: Memory) -> Reference:
 def _naive(case: Case, m: Memory) -> Reference:
     t, shape = int(str(case.axes["tile"]).split("x")[0]), m.shape
     scores, o = np.full((shape.seq, shape.kv_seq), np.nan), np.zeros(m.q.shape)
+    m.dispatches += 1
     for rows in _steps(shape.seq, t):
         for keys in _steps(shape.kv_seq, t):
             if m.sees_some(rows, keys):
@@ -130,12 +133,14 @@ def _naive(case: Case, m: Memory) -> Reference:
                 m.moved += 4 * s.size
     half = case.axes["precision"] == "fp16"
     sums = np.zeros(shape.seq)
+    m.dispatches += 1
     for row in range(shape.seq):
         seen = [key for key in range(shape.kv_seq) if m.sees(row, key)]
         m.moved += 8 * len(seen) + 4 * half
         weights = np.exp(scores[row, seen] - max([s for s in scores[row, seen] if s > -np.inf], default=0.0))
         sums[row] = weights.sum()
         scores[row, seen] = weights
+    m.dispatches += 1
     for rows in _steps(shape.seq, t):
         for words in _steps(Words.of(case).units, t):
             unit = Words.of(case).unit
@@ -189,6 +194,7 @@ def test_modelled_traffic_is_what_a_counting_loop_nest_moves(
     np.testing.assert_allclose(got, kernel.reference(case, data)["o"], rtol=1e-9, atol=1e-12)
     cost = kernel.cost(case)
     assert cost.bytes_moved == sum(m.moved for m in heads)
+    assert {len(kernel.passes(case))} == {m.dispatches for m in heads}
     every = [(i, j) for i in range(shape.seq) for j in range(shape.kv_seq) if heads[0].sees(i, j)]
     assert cost.flops == 4 * shape.heads * shape.head_dim * len(every)
     needed = 2 * shape.q_count + 2 * shape.kv_heads * shape.head_dim * len({j for _, j in every})

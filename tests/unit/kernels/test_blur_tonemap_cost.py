@@ -28,9 +28,11 @@ class Memory:
     bytes_moved: int = 0
     loads: int = 0
     flops: int = 0
+    passes: int = 0
     _cached: set[tuple[str, int, int]] = field(default_factory=set[tuple[str, int, int]])
 
     def begin_pass(self) -> None:
+        self.passes += 1
         self._cached.clear()
 
     def load(self, name: str, image: Image, row: int, column: int) -> Image:
@@ -99,6 +101,7 @@ def test_cost_is_what_a_loop_nest_counts(
     np.testing.assert_allclose(out, blur_tonemap_reference(image, shape, rows=2), rtol=1e-12)
     cost = loaded.kernel.cost(case)
     assert (cost.bytes_moved, cost.flops) == (memory.bytes_moved, memory.flops)
+    assert len(loaded.kernel.passes(case)) == memory.passes
     assert cost.bytes_min == 2 * texel_bytes * width * height
 
 

@@ -39,11 +39,14 @@ OPS = {name: kernel for name, kernel in KERNELS.items() if kernel.role == "op"}
 
 @dataclass
 class Counted:
-    """What a nest moved between memory and workgroups, what it computed with, and what came out."""
+    """What a nest moved between memory and workgroups, what it computed with, and what came out.
+
+    A sweep over all workgroups, before the end of which nothing of its output can be read, is a dispatch.
+    """
 
     moved: int = 0
     flops: int = 0
-    dispatches: int = 1
+    dispatches: int = 0
     output: Array | None = None
 
 
@@ -72,6 +75,7 @@ def _attention(case: Case, data: dict[str, Array], *, q_stays: bool) -> Counted:
     shape, counted = AttentionShape.of(case), Counted()
     br, bc = map(int, str(case.axes["tile"]).split("x"))
     out: Reference = np.zeros((shape.heads, shape.seq, shape.head_dim))
+    counted.dispatches += 1
     for head in range(shape.heads):
         q = data["q"][head].astype(np.float64)
         k, v = (shape.compact(data[name])[head // shape.group].astype(np.float64) for name in "kv")
@@ -113,6 +117,7 @@ def q_in_registers(case: Case, data: dict[str, Array]) -> Counted:
 def scale(case: Case, data: dict[str, Array]) -> Counted:
     counted, values = Counted(), data["o"]
     out: Reference = np.zeros(values.shape)
+    counted.dispatches += 1
     for i in range(values.size):
         out[i] = float(values[i]) * int(case.workload["percent"]) / 100
         counted.flops += 1
@@ -125,6 +130,7 @@ def rms_norm(case: Case, data: dict[str, Array]) -> Counted:
     """A row is in the cache of its workgroup once it was read, and so is the weight."""
     x, weight, counted = data["x"].astype(np.float64), data["weight"].astype(np.float64), Counted()
     out: Reference = np.zeros(x.shape)
+    counted.dispatches += 1
     for row, values in enumerate(x):
         cached: set[tuple[str, int]] = set()
 

@@ -28,9 +28,10 @@ def _case(workload: dict[str, AxisValue], **axes: AxisValue) -> Case:
 
 
 class Memory:
-    """Counts elements that are read and written, and multiply-adds."""
+    """Counts elements that are read and written, multiply-adds, and sweeps over all workgroups."""
 
     def __init__(self) -> None:
+        self.dispatches = 0
         self.moved = 0
         self.flops = 0
 
@@ -54,6 +55,7 @@ def _nest(
 ) -> Matrix:
     """What the kernel does, one tile of C after another; nothing is kept from one to the next."""
     out = np.full(shape.c_shape, np.nan)
+    memory.dispatches += 1
     for i in range(shape.batch):
         for rows in _spans(shape.m, tile[0]):
             for columns in _spans(shape.n, tile[1]):
@@ -108,6 +110,7 @@ def test_model_is_what_a_loop_nest_counts(
     )
     cost = LOADED.kernel.cost(case)
     assert (cost.bytes_moved, cost.flops) == (memory.moved * element_bytes, memory.flops)
+    assert len(LOADED.kernel.passes(case)) == memory.dispatches
     crossings = 2 if beta else 1
     elements = batch * m * k + b_batch * k * n + crossings * batch * m * n
     assert cost.bytes_min == elements * element_bytes <= cost.bytes_moved

@@ -47,6 +47,9 @@ def test_moved_bytes_are_those_that_the_loops_count(
     o = run(memory, LOADED.kernel.passes(case))
     np.testing.assert_allclose(o, LOADED.kernel.reference(case, inputs)["o"], rtol=1e-10, atol=1e-12)
     assert LOADED.kernel.cost(case).bytes_moved == memory.moved.total()
+    starts = range(0, memory.shape.kv_seq, memory.bc)
+    seen = sum(bool(memory.sees[:, at : at + memory.bc].any()) for at in starts)
+    assert len(LOADED.kernel.passes(case)) == 3 * seen + 1
 
 
 def test_the_text_s_claim_of_linear_traffic_is_wrong() -> None:

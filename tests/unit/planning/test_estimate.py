@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orchestrator.domain.case import AxisValue
 from orchestrator.domain.kernel import Cost
 from orchestrator.planning import estimate
 from orchestrator.planning.estimate import (
@@ -16,9 +17,12 @@ from orchestrator.planning.estimate import (
     Estimator,
     Work,
 )
+from orchestrator.planning.kernel_folder import load_kernels
 from orchestrator.planning.matrix import Sampling
 from orchestrator.planning.plan import build_plan
+from orchestrator.planning.render import render_case
 from tests.farm import REPOSITORY
+from tests.kernels.harness import make_case
 from tests.unit.planning.test_prune import case
 from tests.unit.planning.toy import KERNELS, TOY, device, load, profile
 
@@ -26,7 +30,7 @@ PHONE = device("phone", replace(profile(), renderer="Adreno (TM) 750"), transpor
 DESK = device("desk", replace(profile(), renderer="NVIDIA"), resource="gpu")
 LAPTOP = device("laptop")
 SAMPLING = Sampling(repeats=20, warmup=2, replays=2)
-SMALL = Work(Cost(0, 0, 0), passes=1, data_key="k", sent_bytes=0, checked=0)
+SMALL = Work(Cost(0, 0, 0), programs=1, data_key="k", sent_bytes=0, checked=0)
 TWELVE_MEGAPIXELS = replace(SMALL, cost=Cost(0, 384 * 10**6, 384 * 10**6), checked=48 * 10**6)
 
 
@@ -51,9 +55,22 @@ def test_a_phone_is_sent_data_that_a_local_device_reads_where_they_are() -> None
 
 
 def test_compiled_shaders_cost_nothing() -> None:
-    three = replace(SMALL, passes=3)
+    three = replace(SMALL, programs=3)
     assert seconds(three, LAPTOP) - seconds(SMALL, LAPTOP) == pytest.approx(2 * 0.15)
     assert seconds(three, LAPTOP, compiled=True) == seconds(SMALL, LAPTOP, compiled=True)
+
+
+def test_a_loop_on_the_host_compiles_its_programs_once() -> None:
+    """attention_tiled_sgemm at 2048 keys: 97 dispatches, few programs (decision 0019)."""
+    loaded = load_kernels(REPOSITORY / "kernels")
+    shape: dict[str, AxisValue] = {"seq": 2048, "head_dim": 64, "heads": 32}
+    kernel = loaded["attention_tiled_sgemm"].kernel
+    looped = make_case(kernel, shape, axes={"tile": 64, "block": "32x32x16"})
+    assert len(kernel.passes(looped)) == 3 * 32 + 1
+    texts = {p.glsl for p in render_case(loaded["attention_tiled_sgemm"], looped).passes}
+    assert Work.of(kernel, looped).programs == len(texts)
+    naive = loaded["attention_naive"].kernel
+    assert Work.of(naive, make_case(naive, shape)).programs == 3
 
 
 def test_cases_that_share_data_are_sent_and_prepared_for_once(
