@@ -3,7 +3,7 @@
 Prints a table of kernels and drivers: cases, those that fail, those that matrix.yaml expects to fail (with
 the reason), and how close the nearest came to its budget. The drivers are the three software ones, and
 ``gpu-gles`` and ``gpu-vulkan``: this machine's own GPU. Each input runs on its smallest shape, in every
-precision that the kernel has on that driver.
+precision that the kernel has on that driver; those that it has not are named.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
 from orchestrator.planning.matrix_reader import load_matrix
 from orchestrator.planning.select import compile_selection
 from tests.kernels.drivers import DRIVERS, OWN_GPU, ROOT, driver
-from tests.kernels.false_alarms import QUICK, WORKLOADS, Row
+from tests.kernels.false_alarms import WORKLOADS, Row, absent, precisions_of, variant, whole_words
 from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
 from tests.kernels.named_inputs import BASE, MASKED_WORKLOADS
 from tests.kernels.named_inputs import WORKLOADS as ATTENTION_WORKLOADS
@@ -32,11 +32,10 @@ ODD_GEMM: dict[str, AxisValue] = {"m": 33, "n": 45, "k": 521, "batch": 4, "b_bat
 def cases_of(loaded: LoadedKernel, name: str) -> Iterator[Case]:
     """Every named input of one kernel in every precision, on a driver."""
     kernel = loaded.kernel
-    (precision,) = [a for a in kernel.axes if a.name == "precision"]
     for inputs in kernel.distributions:
-        for value in precision.values or ():
-            axes = {"api": driver(name).api, **QUICK.get(kernel.name, {}), "precision": value}
-            yield make_case(kernel, _workload(kernel.op, inputs), inputs=inputs, axes=axes)
+        for value in precisions_of(kernel):
+            shape = whole_words(kernel, value, _workload(kernel.op, inputs))
+            yield make_case(kernel, shape, inputs=inputs, axes=variant(kernel, name, value))
 
 
 def _workload(op: str, inputs: str) -> Mapping[str, AxisValue]:
@@ -72,11 +71,12 @@ def main() -> int:
         for kernel, of in loaded.items():
             if of.kernel.role != "op":
                 continue
-            rows: dict[str, Row] = {}
+            every = list(cases_of(of, name))
+            rows = absent(driver(name), of.kernel, every)
             known: Counter[str] = Counter()
             with tempfile.TemporaryDirectory() as folder:
                 bench = Bench(Path(folder), name, keep=True, repeats=0)
-                cases = bench.possible(of, cases_of(of, name))
+                cases = bench.possible(of, every)
                 for outcome in bench.run(cases) if cases else ():
                     precision = str(outcome.case.axes["precision"])
                     rows.setdefault(precision, Row()).add(outcome)
@@ -90,11 +90,8 @@ def main() -> int:
                         print(f"FAILED {name}: {outcome.case.label}: {outcome.reason} {outcome.end.log}")
             for precision, row in rows.items():
                 wrong = row.alarms - known[precision]
-                print(
-                    f"{kernel:26} {name:12} {precision:14} {row.cases:6} {wrong:7} {known[precision]:6} "
-                    f"{row.closest:13.1f}",
-                    flush=True,
-                )
+                found = f"{row.cases:6} {wrong:7} {known[precision]:6} {row.closest:13.1f}"
+                print(f"{kernel:26} {name:12} {precision:14} {row.absent or found}", flush=True)
     for why, count in reasons.items():
         print(f"known, {count} times: {why}")
     return 1 if failed else 0
