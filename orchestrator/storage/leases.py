@@ -4,6 +4,9 @@ Tokens are microseconds of Redis time, or the last token plus one where that is 
 over a Redis that lost its data, and clocks of hosts have no say in them.
 """
 
+import structlog
+
+from orchestrator.domain.errors import WireError
 from orchestrator.domain.lease import Hold, Lease
 from orchestrator.domain.names import (
     HOLD_KEY_PREFIX,
@@ -15,6 +18,7 @@ from orchestrator.domain.names import (
 from orchestrator.domain.wire import from_json, to_json
 from orchestrator.storage.redis_client import RedisClient
 
+log = structlog.get_logger()
 _NEXT_IN_LINE = """
 local function next_in_line(key)
   local now = redis.call('TIME')
@@ -104,16 +108,23 @@ class Leases:
         return self._client.delete(hold_key(device_id)) == 1
 
     def held(self, device_id: str) -> Hold | None:
-        key = hold_key(device_id)
-        text = self._client.get(key)
-        return from_json(Hold, text, key) if text else None
+        text = self._client.get(hold_key(device_id))
+        return _read(device_id, text) if text else None
 
     def holds(self) -> dict[str, Hold]:
         """By device id."""
         keys = sorted(self._client.scan_iter(match=f"{HOLD_KEY_PREFIX}*"))
-        texts = ((key.decode(), self._client.get(key)) for key in keys)
-        found = [from_json(Hold, text, key) for key, text in texts if text]
-        return {hold.device_id: hold for hold in found}
+        texts = ((key.decode().removeprefix(HOLD_KEY_PREFIX), self._client.get(key)) for key in keys)
+        return {device_id: _read(device_id, text) for device_id, text in texts if text}
+
+
+def _read(device_id: str, text: bytes) -> Hold:
+    """One that cannot be read (of another version, say) holds its device all the same."""
+    try:
+        return from_json(Hold, text, hold_key(device_id))
+    except WireError as e:
+        log.warning("hold not read", error=str(e))
+        return Hold(device_id, by="somebody", why=f"their words cannot be read ({e})", since="?")
 
 
 def _keys(device_id: str) -> list[str]:

@@ -15,7 +15,7 @@ def test_g2_04_of_fifty_claimers_one_wins_each_of_200_rounds(redis_url: str) -> 
     """G2-04: exactly one winner a round, and each round's token is larger than the one before."""
     rounds, claimers = 200, 50
     clients = [connect(redis_url) for _ in range(claimers)]
-    together = threading.Barrier(claimers)
+    together = threading.Barrier(claimers, timeout=60)  # one that fails breaks it for all
     tokens: list[list[int]] = [[] for _ in range(rounds)]
 
     def compete(me: int) -> None:
