@@ -12,9 +12,11 @@ from orchestrator.domain.errors import InfraError, LeaseLost
 from orchestrator.domain.lease import Hold, Lease
 from orchestrator.domain.names import LEASE_RENEW_S, LEASE_TTL_S
 from orchestrator.storage.leases import Leases
+from workers.patience import patiently
 
 POLL_S = 0.2
 NEWS_EVERY_S = 10.0
+TAKEN = "leased by another worker"
 log = structlog.get_logger()
 
 
@@ -43,11 +45,17 @@ class Held:
             self._leases.end(self.lease)
 
     def _keep(self) -> None:
+        try:
+            self._renew_until_told()
+        finally:
+            if not self._stop.is_set():  # nobody renews it any more, for whatever reason
+                self._lost.set()
+
+    def _renew_until_told(self) -> None:
         while not self._stop.wait(self._renew_s):
             try:
                 if not self._leases.renew(self.lease, self._ttl_s):
                     log.error("lease lost", device=self.lease.device_id)
-                    self._lost.set()
                     return
             except redis.RedisError as e:
                 # Redis may be restarting. Whether the lease outlived that is for the next renewal to say.
@@ -65,10 +73,11 @@ def leased(
     ttl_s: float = LEASE_TTL_S,
     renew_s: float = LEASE_RENEW_S,
 ) -> Generator[Held]:
-    """Hold the device; ``on_wait`` is told now and then who has it meanwhile.
+    """Hold the device; ``on_wait`` is told now and then that another worker has it meanwhile.
 
     Raises:
-        InfraError: not free within ``timeout_s``; says who has it.
+        InfraError: not free within ``timeout_s``; at once where a person holds it, which may take days. Says
+            who.
     """
     held = Held(leases, _claim(leases, device_id, holder, timeout_s, on_wait, ttl_s), ttl_s, renew_s)
     try:
@@ -87,18 +96,24 @@ def _claim(
 ) -> Lease:
     deadline, next_news = time.monotonic() + timeout_s, 0.0
     while True:
-        lease = leases.claim(device_id, holder, ttl_s)
+        lease = patiently("lease", lambda: leases.claim(device_id, holder, ttl_s))
         if lease is not None:
             return lease
-        why = _why(leases.held(device_id))
+        if (hold := held_by(leases, device_id)) is not None:
+            raise InfraError(f"{device_id} is {hold.sentence}")
         now = time.monotonic()
         if now >= next_news:
-            on_wait(why)
+            on_wait(TAKEN)
             next_news = now + NEWS_EVERY_S
         if now >= deadline:
-            raise InfraError(f"{device_id} is {why}")
+            raise InfraError(f"{device_id} is {TAKEN}")
         time.sleep(POLL_S)  # Redis does not call us when a lease ends; the deadline above bounds the wait
 
 
-def _why(hold: Hold | None) -> str:
-    return hold.sentence if hold else "leased by another worker"
+def held_by(leases: Leases, device_id: str) -> Hold | None:
+    """The person's hold of a device; a Redis that is away says nothing of one."""
+    try:
+        return leases.held(device_id)
+    except redis.RedisError as e:
+        log.warning("whether somebody holds the device is not known", device=device_id, error=str(e))
+        return None

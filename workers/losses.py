@@ -1,8 +1,10 @@
 """Cases that end their worker: counted outside Celery, found by running suspects alone, and quarantined.
 
-A worker notes each case before it runs it and strikes it off with its result. What is still noted when the
-work is delivered again was running when a worker died. Such cases run one by one; the one during which a
-worker dies again is the culprit, on this driver with this code, and is not run again for a while.
+A worker notes each case under its own id before it runs it and strikes that note off with the result. What
+is noted of a worker that lives no more, when the work is delivered again, was in hand when that worker died.
+Such cases run one by one; the one during which a worker dies again is the culprit, on this driver with this
+code, and is not run again for a while. Notes of the living count for nothing: they may have been unable to
+strike them off, because Redis was away.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -10,20 +12,41 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import redis
+import structlog
+
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import stable_id
+from orchestrator.domain.errors import WireError
+from orchestrator.domain.event import Registration
 from orchestrator.domain.job import CaseJob
-from orchestrator.domain.names import POISON_TTL_S, RUN_KEYS_TTL_S, begun_key, poison_key
+from orchestrator.domain.names import POISON_TTL_S, RUN_KEYS_TTL_S, begun_key, device_key, poison_key
 from orchestrator.domain.trial import trial_key
+from orchestrator.domain.wire import from_json
 from orchestrator.storage.redis_client import RedisClient
+from workers.patience import patiently
 
 LOSSES = 2
 """Workers that a case may end, the last one while it ran alone."""
 
-_BEGIN = """
-redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
-return redis.call('EXPIRE', KEYS[1], ARGV[2])
+# KEYS: notes. ARGV: case, worker, seconds.
+_NOTE = """
+local noted = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+if not string.find(' ' .. noted .. ' ', ' ' .. ARGV[2] .. ' ', 1, true) then
+  redis.call('HSET', KEYS[1], ARGV[1], noted == '' and ARGV[2] or noted .. ' ' .. ARGV[2])
+end
+return redis.call('EXPIRE', KEYS[1], ARGV[3])
 """
+# KEYS: notes. ARGV: case, worker.
+_STRIKE_OFF = """
+local others = {}
+for worker in string.gmatch(redis.call('HGET', KEYS[1], ARGV[1]) or '', '%S+') do
+  if worker ~= ARGV[2] then table.insert(others, worker) end
+end
+if #others == 0 then return redis.call('HDEL', KEYS[1], ARGV[1]) end
+return redis.call('HSET', KEYS[1], ARGV[1], table.concat(others, ' '))
+"""
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -42,22 +65,27 @@ class Sorted:
 
 
 class Losses:
-    """Of one run on one device."""
+    """Of one run on one device, as the worker ``holder`` sees them."""
 
-    def __init__(self, client: RedisClient, run_id: str, record: DeviceRecord) -> None:
+    def __init__(self, client: RedisClient, run_id: str, record: DeviceRecord, holder: str) -> None:
         self._client = client
         self._record = record
         self._run_id = run_id
+        self._holder = holder
         self._key = begun_key(run_id)
-        self._begin = client.register_script(_BEGIN)
+        self._note = client.register_script(_NOTE)
+        self._strike = client.register_script(_STRIKE_OFF)
 
     def sort(self, cases: Iterable[CaseJob]) -> Sorted:
         """What may run, and how; a culprit is quarantined on the way."""
-        found = Sorted()
+        return patiently("cases that ended workers", lambda: self._sort(cases))
+
+    def _sort(self, cases: Iterable[CaseJob]) -> Sorted:
+        found, living = Sorted(), self._living()
         for job in cases:
             known = self._client.get(self._poison(job))
-            noted = self._client.hget(self._key, self._field(job))
-            lost = int(noted) if noted else 0
+            noted = self._client.hget(self._key, self._field(job)) or b""
+            lost = len(set(noted.decode("utf-8", "replace").split()) - living)
             if known is not None:
                 found.dead.append((job, known.decode("utf-8", "replace")))
             elif lost >= LOSSES:
@@ -72,17 +100,36 @@ class Losses:
     def noted(self, cases: Sequence[CaseJob]) -> Generator[None]:
         """In hand for the block. An error is no death: only what ends the process leaves the notes behind."""
         for job in cases:
-            self._begin(keys=[self._key], args=[self._field(job), RUN_KEYS_TTL_S])
+            args = [self._field(job), self._holder, RUN_KEYS_TTL_S]
+            patiently("cases in hand", lambda args=args: self._note(keys=[self._key], args=args))
         try:
             yield
+        except redis.RedisError:
+            raise  # patience is at its end already; the notes are those of a living worker
         except Exception:
             self._strike_off(cases)
             raise
         self._strike_off(cases)
 
     def _strike_off(self, cases: Iterable[CaseJob]) -> None:
-        for job in cases:
-            self._client.hdel(self._key, self._field(job))
+        """The results are in: a note that stays for Redis' sake is no reason to lose the rest."""
+        try:
+            for job in cases:
+                args = [self._field(job), self._holder]
+                patiently("cases done", lambda args=args: self._strike(keys=[self._key], args=args))
+        except redis.RedisError as e:
+            log.warning("cases not struck off", run=self._run_id, error=str(e))
+
+    def _living(self) -> set[str]:
+        """This worker, and the one that is registered for the device."""
+        key = device_key(self._record.device_id)
+        text = self._client.get(key)
+        try:
+            registered = from_json(Registration, text, key).worker_id if text else ""
+        except WireError as e:  # of a worker of another version
+            log.warning("registration not read", error=str(e))
+            registered = ""
+        return {self._holder, registered}
 
     def _quarantine(self, job: CaseJob, lost: int) -> str:
         now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -13,6 +13,7 @@ from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, token_key, tri
 from orchestrator.domain.trial import Trial, trial_key
 from orchestrator.domain.wire import to_json
 from orchestrator.storage.redis_client import RedisClient
+from workers.patience import patiently
 
 log = structlog.get_logger()
 
@@ -50,25 +51,27 @@ class ResultSink:
 
     def not_done(self, device_id: str, cases: Iterable[CaseJob]) -> list[CaseJob]:
         """Cases of a (possibly repeated) batch whose result is not in yet."""
-        return [
-            c
-            for c in cases
-            if not self._client.hexists(self._trials, trial_key(device_id, c.case_id, c.attempt))
-        ]
+
+        def is_in(case: CaseJob) -> bool:
+            key = trial_key(device_id, case.case_id, case.attempt)
+            return patiently("results so far", lambda: self._client.hexists(self._trials, key))
+
+        return [case for case in cases if not is_in(case)]
 
     def insert(self, trial: Trial, lease: Lease | None = None) -> bool:
-        """Insert once; False when this (device, case, attempt) had a result already.
+        """Insert once; False when this (device, case, attempt) had a result already. A Redis that is away is
+        waited for (``patience.OUTAGE_S``): minutes of measuring are in the trial.
 
         Args:
             lease: under which the device was used; None for rows about a device that was never had.
 
         Raises:
             LeaseLost: somebody has had the device since, so that the result counts for nothing.
+            redis.RedisError: Redis stayed away.
         """
-        done = self._insert(
-            keys=[self._trials, self._events, token_key(trial.device_id)],
-            args=[trial.key, to_json(trial), RUN_KEYS_TTL_S, str(lease.token) if lease else ""],
-        )
+        keys = [self._trials, self._events, token_key(trial.device_id)]
+        args = [trial.key, to_json(trial), RUN_KEYS_TTL_S, str(lease.token) if lease else ""]
+        done = patiently("result", lambda: self._insert(keys=keys, args=args))
         if done < 0:
             raise LeaseLost(f"{trial.device_id}: a newer lease was granted; the result is refused")
         return done == 1

@@ -7,6 +7,7 @@ transport becomes trials with verdict ``infra``: it never blames a kernel and is
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -57,11 +58,13 @@ def run_batch(
     store: BlobStore,
     on_progress: OnProgress,
     still_ours: Callable[[], None] = lambda: None,
+    on_trouble: Callable[[InfraError], None] = lambda error: None,
 ) -> list[Trial]:
     """Run ``cases`` of a batch, those of one API together; one trial for each, in the order given.
 
     Args:
         still_ours: raises LeaseLost once the device is somebody else's, or RunCancelled; asked at every line.
+        on_trouble: told of each error that made trials ``infra``, of the device or of the host.
 
     Raises:
         LeaseLost: the runner was ended, and the device is left as it is.
@@ -79,11 +82,14 @@ def run_batch(
         _clean_up(bench, ())
         raise
     except InfraError as e:
+        on_trouble(e)
         trials = infra_trials(bench, batch.run_id, cases, str(e), clocked)
         refused = set[str]()
     else:
-        trials = _trials(bench, batch.run_id, folder, work, records, store, clocked)
+        trials = _trials(bench, batch.run_id, folder, work, records, store, clocked, on_trouble)
         refused = _refused([job for part in work for job in part.jobs()], records)
+    with suppress(RunCancelled):  # what is measured stays
+        still_ours()  # else the folders there are of whoever has the device now
     _clean_up(bench, refused)
     made = {t.case_id: t for t in trials}
     return [made[c.case_id] for c in cases]
@@ -108,7 +114,7 @@ def _execute(
     blobs_dir = f"{device.workdir}/blobs"
     jobs = [job for part in work for job in part.jobs()]
     told = {case.case_id for part in work for case in part.cases}
-    _push_blobs(bench, blobs_dir, jobs, store)
+    _push_blobs(bench, blobs_dir, jobs, store, still_ours)
     # Relative to the job folder: a virtual phone's paths are not this host's.
     text = job_text(run_id, jobs, "../../blobs", adapter=bench.adapter, enable=bench.enable)
     device.push(text.encode("ascii"), f"{folder}/job.txt", timeout_s=PUSH_TIMEOUT_S)
@@ -137,14 +143,36 @@ def _execute(
     return {r.end.case: r for r in records}
 
 
-def _push_blobs(bench: Bench, blobs_dir: str, cases: Iterable[CaseJob], store: BlobStore) -> None:
+def make_room(bench: Bench, batch: Batch) -> None:
+    """Remove the blobs of earlier batches, which a later one pushes again.
+
+    Raises:
+        InfraError: the device does not do it.
+    """
+    blobs_dir = f"{bench.device.workdir}/blobs"
+    needed = _needed([*batch.cases, *(canary.job for canary in batch.canaries)])
+    _drop_blobs(bench, blobs_dir, bench.device.list_dir(blobs_dir, timeout_s=CALL_TIMEOUT_S), needed)
+
+
+def _needed(cases: Iterable[CaseJob]) -> set[str]:
+    return set[str]().union(*(c.blobs() for c in cases))
+
+
+def _push_blobs(
+    bench: Bench,
+    blobs_dir: str,
+    cases: Iterable[CaseJob],
+    store: BlobStore,
+    still_ours: Callable[[], None],
+) -> None:
     device = bench.device
-    needed = set[str]().union(*(c.blobs() for c in cases))
+    needed = _needed(cases)
     there = device.list_dir(blobs_dir, timeout_s=CALL_TIMEOUT_S)
     if sum(there.values()) > BLOB_QUOTA_BYTES:
         there = _drop_blobs(bench, blobs_dir, there, needed)
     for digest in sorted(needed - there.keys()):
         data = store.get(digest)
+        still_ours()
         try:
             device.push(data, f"{blobs_dir}/{digest}", timeout_s=PUSH_TIMEOUT_S)
         except NoSpace:
@@ -167,6 +195,7 @@ def _trials(
     records: Mapping[str, CaseRecord],
     store: BlobStore,
     clocked: _Clocked,
+    on_trouble: Callable[[InfraError], None],
 ) -> list[Trial]:
     """Judge each case on its own, unless its canary speaks against all of its API. The output is proven: a
     link that drops only now takes nothing from the cases that need no second opinion."""
@@ -184,6 +213,7 @@ def _trials(
                         trial if lost else bring_home(bench.device, folder, case, record.end, trial, store)
                     )
                 except InfraError as e:
+                    on_trouble(e)
                     lost = f"its tensor could not be compared on the host: {e}"
                 if lost:  # the next pulls would only run into their deadlines, too
                     trial = left_behind(trial, lost)

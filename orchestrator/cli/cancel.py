@@ -1,16 +1,15 @@
 """``tilefarm cancel``: end a run of the farm, from anywhere."""
 
-import getpass
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, say
+from orchestrator.cli.person import person
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.broker import Broker
-from workers.discovery import host_name
 
 
 def cancel(
@@ -29,9 +28,9 @@ def cancel(
         raise UsageError(
             "TILEFARM_BROKER is not set: a run without a farm is ended by Ctrl-C in its own terminal"
         )
-    reason = f"cancelled by {getpass.getuser()}@{host_name()}" + (f": {why}" if why else "")
+    reason = f"cancelled by {person()}" + (f": {why}" if why else "")
     if not Broker(settings.broker).cancel(run_id, reason):
-        raise UsageError(f"{run_id}: no run of that id has any news at this broker. Look at the id again")
+        raise UsageError(f"{run_id}: no batch of that run was ever sent by this broker. Look at the id again")
     if as_json:
         print_json({"run_id": run_id, "why": reason})
     else:

@@ -1,6 +1,7 @@
 """From a run's folder to its report: dispatch what is left with live progress; used by run and resume."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import typer
@@ -12,6 +13,7 @@ from orchestrator.cli.output import news, say
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.settings import Settings
+from orchestrator.execution.dispatch import FARM_GONE_S, DispatchLimits
 from orchestrator.execution.run import carry_out
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.storage.redis_client import shown
@@ -42,13 +44,16 @@ def dispatch(
     devices = {
         i: (names[i], len(jobs), planned_s.get(i, 0.0)) for i, jobs in folder.unfinished().items() if jobs
     }
+    # A private worker is started again by this command, so that one which stays away is noticed soon.
+    limits = DispatchLimits(gone_s=FARM_GONE_S) if settings.broker else DispatchLimits()
     absent = {} if settings.broker else absent_devices(planned, fleet)
     try:
         with LiveProgress(news, devices, fleet.revive) as watcher:
-            results = carry_out(folder, fleet.broker, watcher, settings.out, absent)
+            results = carry_out(folder, fleet.broker, watcher, settings.out, absent, limits)
     except KeyboardInterrupt:
         if settings.broker:  # private workers end with this command
-            fleet.broker.cancel(run_id, f"cancelled by Ctrl-C on {host_name()}")
+            with suppress(BrokerUnavailable):  # what is queued there runs for nobody, and --resume finds it
+                fleet.broker.cancel(run_id, f"cancelled by Ctrl-C on {host_name()}")
         say(f"interrupted; complete it with: tilefarm run --resume {run_id}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except BrokerUnavailable as e:

@@ -76,7 +76,7 @@ def resume_run(settings: Settings, name: str, max_slowdown: float | None) -> Fin
     with ExitStack() as stack:
         logs = log_folder(settings, folder.path.name)
         fleet = stack.enter_context(open_fleet(settings, wanted, logs, say))
-        fleet.broker.revoke_cancel(folder.path.name)
+        fleet.broker.go_on(folder.path.name)
         for lost in fleet.missing:
             say(f"warning: {lost.device_id}: {lost.why}")
         return dispatch(folder, fleet, settings, {}, max_slowdown)
@@ -102,6 +102,14 @@ class _NothingToSend:
 
     def cancelled(self, run_id: str) -> str:
         del run_id
+        return ""
+
+    def given_up(self, run_id: str) -> Mapping[str, str]:
+        del run_id
+        return {}
+
+    def whereabouts(self, device_id: str) -> str:
+        del device_id
         return ""
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:

@@ -47,26 +47,38 @@ class InfraError(TilefarmError):
     """Host, adb, phone, power or broker failed; it says nothing about the kernel."""
 
     retryable = True
+    of_device = False
+    """The device or its link failed: what may bring it back is worth trying. Else host or farm did."""
 
 
 class DeviceLost(InfraError):
     """The device vanished, rebooted or stopped answering."""
 
+    of_device = True
+
 
 class DeadlineExceeded(InfraError):
     """A call to a device took longer than its total deadline."""
+
+    of_device = True
 
 
 class TruncatedOutput(InfraError):
     """Output ended before its end marker or its digest: the link dropped."""
 
+    of_device = True
+
 
 class TransferFailed(InfraError):
     """A push or pull failed; the message carries the device's reason."""
 
+    of_device = True
+
 
 class NoSpace(TransferFailed):
-    """The device has no space left for a push."""
+    """The device has no space left for a push, and a restart would make none."""
+
+    of_device = False
 
 
 class LeaseLost(InfraError):

@@ -63,6 +63,11 @@ def agent_key(host: str) -> str:
     return AGENT_KEY_PREFIX + sha256_hex(host.encode("utf-8", "surrogateescape"))[:16]
 
 
+def run_key(run_id: str) -> str:
+    """There while a run's batches may be queued: an id that `tilefarm cancel` knows."""
+    return f"tilefarm:run:{run_id}"
+
+
 def trials_key(run_id: str) -> str:
     """Hash: trial key → trial; the place where a result is inserted once."""
     return f"tilefarm:run:{run_id}:trials"
@@ -73,8 +78,13 @@ def cancelled_key(run_id: str) -> str:
     return f"tilefarm:run:{run_id}:cancelled"
 
 
+def given_up_key(run_id: str) -> str:
+    """Hash: device id → why the run waits for it no more; written by the worker that waited in vain."""
+    return f"tilefarm:run:{run_id}:given-up"
+
+
 def begun_key(run_id: str) -> str:
-    """Hash: trial key → how many workers had it in hand without bringing its result."""
+    """Hash: trial key → ids of the workers that had it in hand and did not bring its result, by spaces."""
     return f"tilefarm:run:{run_id}:begun"
 
 
@@ -91,8 +101,9 @@ def events_key(run_id: str) -> str:
 def celery_settings() -> dict[str, Any]:
     """Celery configuration; JSON only, late acknowledgement, one batch at a time.
 
-    The visibility timeout is far above the longest batch. A message that is delivered again all the same does
-    no harm: the worker leaves out cases whose results are in.
+    The visibility timeout is above the half hour that a batch may wait and the minutes that it runs. What is
+    delivered again all the same (a case may rest for hours) does no harm: the worker leaves out cases whose
+    results are in.
     """
     return {
         "task_serializer": "json",

@@ -2,13 +2,15 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import redis
+import structlog
 from celery import Celery
 from kombu.exceptions import OperationalError
 
 from orchestrator.domain.agent import AgentReport
-from orchestrator.domain.errors import BrokerUnavailable
+from orchestrator.domain.errors import BrokerUnavailable, WireError
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch
 from orchestrator.domain.lease import Hold
@@ -22,6 +24,8 @@ from orchestrator.domain.names import (
     celery_settings,
     device_queue,
     events_key,
+    given_up_key,
+    run_key,
 )
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.wire import encode, from_json
@@ -29,6 +33,8 @@ from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import connect, shown
 
 READ_COUNT = 500
+log = structlog.get_logger()
+T = TypeVar("T")
 
 
 class Broker:
@@ -51,21 +57,26 @@ class Broker:
 
     def registrations(self) -> dict[str, Registration]:
         """Devices that living workers serve now, by device id."""
-        found: dict[str, Registration] = {}
-        with self._reachable():
-            for key in self._redis.scan_iter(match=f"{DEVICE_KEY_PREFIX}*"):
-                text = self._redis.get(key)
-                if text is not None:
-                    registration = from_json(Registration, text, key.decode())
-                    found[registration.record.device_id] = registration
-        return dict(sorted(found.items()))
+        found = self._all(Registration, DEVICE_KEY_PREFIX)
+        return {r.record.device_id: r for r in sorted(found, key=lambda r: r.record.device_id)}
 
     def agents(self) -> list[AgentReport]:
         """Of every host that has one now."""
-        with self._reachable():
-            keys = sorted(self._redis.scan_iter(match=f"{AGENT_KEY_PREFIX}*"))
-            texts = ((key.decode(), self._redis.get(key)) for key in keys)
-            return [from_json(AgentReport, text, key) for key, text in texts if text]
+        return self._all(AgentReport, AGENT_KEY_PREFIX)
+
+    def whereabouts(self, device_id: str) -> str:
+        """What people and agents say of a device that no worker serves; empty: nothing."""
+        if (hold := self.holds().get(device_id)) is not None:
+            return hold.sentence
+        seen = [(agent, phone) for agent in self.agents() for phone in agent.phones]
+        return next(
+            (
+                f"{phone.condition} on {agent.host}" + (f": {phone.why}" if phone.why else "")
+                for agent, phone in seen
+                if phone.device_id == device_id
+            ),
+            "",
+        )
 
     def holds(self) -> dict[str, Hold]:
         """Devices that people keep for themselves, by device id."""
@@ -90,7 +101,7 @@ class Broker:
     def cancel(self, run_id: str, why: str) -> bool:
         """End a run wherever it is; False where nobody at this broker has heard of it."""
         with self._reachable():
-            if not self._redis.exists(events_key(run_id)):
+            if not (self._redis.exists(run_key(run_id)) or self._redis.exists(events_key(run_id))):
                 return False
             self._redis.set(cancelled_key(run_id), why, ex=RUN_KEYS_TTL_S)
             return True
@@ -100,14 +111,22 @@ class Broker:
         with self._reachable():
             return (self._redis.get(cancelled_key(run_id)) or b"").decode("utf-8", "replace")
 
-    def revoke_cancel(self, run_id: str) -> None:
-        """The run goes on."""
+    def given_up(self, run_id: str) -> dict[str, str]:
+        """Devices that the run waits for no more, with what their workers waited for in vain."""
+        with self._reachable():
+            found = self._redis.hgetall(given_up_key(run_id))
+        return {device.decode(): why.decode("utf-8", "replace") for device, why in found.items()}
+
+    def go_on(self, run_id: str) -> None:
+        """The run is not cancelled any more, and no device is given up."""
         with self._reachable():
             self._redis.delete(cancelled_key(run_id))
+            self._redis.delete(given_up_key(run_id))
 
     def send(self, batch: Batch, lane: Lane) -> None:
-        """Queue a batch for its device."""
+        """Queue a batch for its device; from then on its run is known here."""
         with self._reachable():
+            self._redis.set(run_key(batch.run_id), lane, ex=RUN_KEYS_TTL_S)
             self._celery.send_task(
                 RUN_BATCH_TASK, args=[encode(batch)], queue=device_queue(batch.device_id, lane)
             )
@@ -124,6 +143,18 @@ class Broker:
                     yield entry_id.decode(), from_json(Trial, fields[b"trial"], where)
                 else:
                     yield entry_id.decode(), from_json(Progress, fields[b"progress"], where)
+
+    def _all(self, cls: type[T], prefix: str) -> list[T]:
+        """In order of their keys; what cannot be read is one host's affair and no reason to fail."""
+        found: list[T] = []
+        with self._reachable():
+            for key in sorted(self._redis.scan_iter(match=f"{prefix}*")):
+                try:
+                    if text := self._redis.get(key):
+                        found.append(from_json(cls, text, key.decode()))
+                except WireError as e:
+                    log.warning("left out", error=str(e))
+        return found
 
     @contextmanager
     def _reachable(self) -> Generator[None]:

@@ -22,6 +22,8 @@ from orchestrator.execution.run_folder import RunFolder
 from orchestrator.planning.plan import BATCH_CASES, BATCH_S
 
 POLL_MS = 500
+FARM_GONE_S = 300.0
+"""An agent may have restarted the phone: its link, the reboot and a probe take minutes."""
 INFRA_ATTEMPTS = 3
 RETRY_AFTER_S = (5.0, 45.0)
 """Wait before the second and the third attempt: a phone that restarts is back after half a minute or more."""
@@ -51,6 +53,14 @@ class Farm(Protocol):
 
     def cancelled(self, run_id: str) -> str:
         """Why a person ended the run; empty: nobody did."""
+        ...
+
+    def given_up(self, run_id: str) -> Mapping[str, str]:
+        """Devices whose worker could not have them (held, never free, never fit), and why."""
+        ...
+
+    def whereabouts(self, device_id: str) -> str:
+        """What is known of a device that no worker serves; empty: nothing."""
         ...
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]: ...
@@ -188,12 +198,16 @@ class Dispatcher:
             self._send(self._lanes[device_id], jobs)
 
     def _look_after(self, watcher: Watcher) -> None:
-        """Notice a run that was ended, and workers that died, came back, or stand still."""
+        """Notice a run that was ended, devices that cannot be had, and workers that died, came back, or stand
+        still."""
         if ended := self._broker.cancelled(self._run_id):
             for lane in self._lanes.values():
                 if lane.outstanding:
                     self._give_up(lane, ended, watcher)
             return
+        for device_id, why in self._broker.given_up(self._run_id).items():
+            if (lane := self._lanes.get(device_id)) is not None and lane.outstanding:
+                self._give_up(lane, why, watcher)
         self._retry()
         registrations = self._broker.registrations()
         for lane in self._meet_workers(registrations):
@@ -207,7 +221,9 @@ class Dispatcher:
             if not lane.outstanding:
                 continue
             if now - lane.last_seen > self._limits.gone_s:
-                self._give_up(lane, f"no worker for {now - lane.last_seen:.0f} s", watcher)
+                known = self._broker.whereabouts(lane.device_id)
+                why = f"no worker for {now - lane.last_seen:.0f} s" + (f" ({known})" if known else "")
+                self._give_up(lane, why, watcher)
             elif now - lane.last_news > self._limits.stalled_s + lane.longest_s:
                 self._give_up(lane, f"no news for {now - lane.last_news:.0f} s", watcher)
 

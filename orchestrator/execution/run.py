@@ -16,7 +16,7 @@ from orchestrator.domain.names import Lane
 from orchestrator.domain.results import CaseInfo, Missing, Pruned, RunInfo, RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.execution.dispatch import Dispatcher, Farm, Watcher
+from orchestrator.execution.dispatch import Dispatcher, DispatchLimits, Farm, Watcher
 from orchestrator.execution.measured_precision import measured_precision
 from orchestrator.execution.prepare import Degenerate, Prepared, Refused, prepare_all
 from orchestrator.execution.run_folder import Manifest, RunFolder, previous_results
@@ -128,7 +128,12 @@ def start_run(
 
 
 def carry_out(
-    folder: RunFolder, broker: Farm, watcher: Watcher, out: Path, absent: Mapping[str, str] | None = None
+    folder: RunFolder,
+    broker: Farm,
+    watcher: Watcher,
+    out: Path,
+    absent: Mapping[str, str] | None = None,
+    limits: DispatchLimits | None = None,
 ) -> RunResults:
     """Dispatch what has no verdict yet and write results.json; used for a new run and for a resumed one.
 
@@ -144,6 +149,7 @@ def carry_out(
             run.run_id,
             manifest.blob_store,
             lane=manifest.lane,
+            limits=limits,
             canaries=manifest.canaries,
         )
         lost = dispatcher.run(folder.unfinished(), watcher, absent)

@@ -40,6 +40,10 @@ class FakeFarm:
     """Run → its events; entry n has the id ``n-0``."""
     ended: dict[str, str] = field(default_factory=dict[str, str])
     """Run → why a person ended it."""
+    waits_no_more: dict[str, str] = field(default_factory=dict[str, str])
+    """Device → why its worker cannot have it."""
+    known: dict[str, str] = field(default_factory=dict[str, str])
+    """Device → what is said of it while no worker serves it."""
     _queue: list[Batch] = field(default_factory=list[Batch])
 
     def now(self) -> float:
@@ -56,6 +60,13 @@ class FakeFarm:
 
     def cancelled(self, run_id: str) -> str:
         return self.ended.get(run_id, "")
+
+    def given_up(self, run_id: str) -> Mapping[str, str]:
+        del run_id
+        return self.waits_no_more
+
+    def whereabouts(self, device_id: str) -> str:
+        return self.known.get(device_id, "")
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
         self.polls += 1

@@ -3,15 +3,29 @@
 import base64
 import json
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import redis
 
+from orchestrator.domain.agent import AgentReport, PhoneReport
 from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Progress, Registration
+from orchestrator.domain.health import Condition
 from orchestrator.domain.job import Batch
-from orchestrator.domain.names import RUN_BATCH_TASK, device_key, device_queue, device_queues, events_key
+from orchestrator.domain.lease import Hold
+from orchestrator.domain.names import (
+    RUN_BATCH_TASK,
+    RUN_KEYS_TTL_S,
+    agent_key,
+    device_key,
+    device_queue,
+    device_queues,
+    events_key,
+    hold_key,
+    run_key,
+)
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.wire import decode, to_json
 from orchestrator.execution.broker import Broker
@@ -19,6 +33,7 @@ from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect, shown
 from tests.results_fixture import device
 from tests.unit.domain.messages import BATCH, TRIAL
+from tests.unit.execution.redis_fixture import seconds_left
 
 
 @pytest.fixture
@@ -80,6 +95,61 @@ def test_a_batch_lies_in_its_devices_queue_as_plain_json(redis_url: str, broker:
     assert message["headers"]["task"] == RUN_BATCH_TASK
     arguments = json.loads(base64.b64decode(message["body"]))[0]
     assert decode(Batch, arguments[0], "queue") == BATCH
+
+
+def test_a_run_is_known_from_its_first_batch_on(broker: Broker, redis_url: str) -> None:
+    """It may wait behind a nightly run for hours, without any news: it can be cancelled all the same."""
+    assert not broker.cancel("queued-run", "wrong branch")
+    broker.send(replace(BATCH, run_id="queued-run", device_id="queued"), "nightly")
+    assert broker.cancel("queued-run", "wrong branch")
+    assert broker.cancelled("queued-run") == "wrong branch"
+    assert 0 < seconds_left(redis_url, run_key("queued-run")) <= RUN_KEYS_TTL_S
+    broker.go_on("queued-run")
+    assert broker.cancelled("queued-run") == ""
+
+
+def test_what_is_known_of_a_device_without_a_worker(broker: Broker, client: RedisClient) -> None:
+    phones = [
+        PhoneReport("R58", "where-lost", Condition.RECOVERING, "reboot failed", "2026-12-01T01:00:00+00:00"),
+        PhoneReport("R59", "where-new", Condition.ONLINE, "", "2026-12-01T01:00:00+00:00"),
+    ]
+    report = AgentReport("shelf-1", 1, "2026-12-01T01:00:00+00:00", "adb", phones)
+    hold = Hold("where-held", "anna@desk", "new battery", "2026-12-01T01:00:00+00:00")
+    client.set(agent_key("shelf-1"), to_json(report), ex=60)
+    broker.hold(hold)
+    try:
+        names = ("where-lost", "where-new", "where-held", "where-nobody-knows")
+        assert [broker.whereabouts(name) for name in names] == [
+            "recovering on shelf-1: reboot failed",
+            "online on shelf-1",
+            hold.sentence,
+            "",
+        ]
+    finally:
+        broker.release("where-held")
+        client.delete(agent_key("shelf-1"))
+
+
+def test_one_host_of_another_version_does_not_hide_the_others(broker: Broker, client: RedisClient) -> None:
+    good = Registration(device("version-good"), "worker-1", "2026-12-01T01:00:00+00:00", 4711)
+    report = AgentReport("version-good", 1, "2026-12-01T01:00:00+00:00", "adb")
+    keys = {
+        device_key("version-bad"): '{"wire": 99}',
+        device_key("version-good"): to_json(good),
+        agent_key("version-bad"): "no JSON",
+        agent_key("version-good"): to_json(report),
+        hold_key("version-held"): '{"wire": 99}',
+    }
+    for key, text in keys.items():
+        client.set(key, text, ex=60)
+    try:
+        assert "version-good" in broker.registrations()
+        assert "version-bad" not in broker.registrations()
+        assert report in broker.agents()
+        assert "cannot be read" in broker.holds()["version-held"].why, "it keeps workers out all the same"
+    finally:
+        for key in keys:
+            client.delete(key)
 
 
 def test_on_demand_work_is_served_before_nightly_work() -> None:

@@ -9,21 +9,24 @@ import pytest
 from orchestrator.domain.errors import InfraError, LeaseLost
 from orchestrator.domain.event import Progress
 from orchestrator.domain.health import Vitals
-from orchestrator.domain.lease import Hold
-from orchestrator.domain.names import lease_key
+from orchestrator.domain.lease import Hold, Lease
+from orchestrator.domain.names import lease_key, token_key
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.broker import Broker
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
-from tests.unit.workers.fake_device import FakeDevice, bench
+from tests.unit.workers.fake_device import WORKDIR, FakeDevice, bench
 from tests.unit.workers.jobs import Stock
 from workers import leasing, locks, tasks
-from workers.leasing import leased
+from workers.leasing import Held, leased
+from workers.locks import exclusive
+from workers.results import ResultSink
 from workers.tasks import handle
 
 DEVICE = "fake-1"
 """Of the fake device's bench."""
+HOLD = Hold(DEVICE, "anna@buildhost", "new battery", "2026-11-30T12:00:00+00:00")
 
 
 @pytest.fixture(autouse=True)
@@ -59,11 +62,18 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 def taken_over(client: RedisClient) -> None:
-    """The worker was paused for longer than its lease lasts, and another one had the device."""
-    client.delete(lease_key(DEVICE))
-    other = Leases(client).claim(DEVICE, "worker-2")
-    assert other is not None
-    Leases(client).end(other)
+    """The worker was paused for longer than its lease lasts, and another one had the device: in one step,
+    as a renewal between two would bring the lease back."""
+    gone = client.register_script("redis.call('DEL', KEYS[1]) return redis.call('INCR', KEYS[2])")
+    gone(keys=[lease_key(DEVICE), token_key(DEVICE)], args=[])
+
+
+def _is_lost(held: Held) -> bool:
+    try:
+        held.check()
+    except LeaseLost:
+        return True
+    return False
 
 
 def test_a_lease_is_renewed_while_it_is_needed(client: RedisClient) -> None:
@@ -77,26 +87,48 @@ def test_a_lease_is_renewed_while_it_is_needed(client: RedisClient) -> None:
 def test_a_lost_lease_is_noticed(client: RedisClient) -> None:
     with leased(Leases(client), DEVICE, "worker-1", timeout_s=0, renew_s=0.01) as held:
         taken_over(client)
-
-        def lost() -> bool:
-            try:
-                held.check()
-            except LeaseLost:
-                return True
-            return False
-
-        wait_until(lost)
+        wait_until(lambda: _is_lost(held))
 
 
-def test_who_waits_is_told_who_has_the_device(client: RedisClient) -> None:
+def test_another_worker_is_waited_for(client: RedisClient) -> None:
     leases, heard = Leases(client), list[str]()
-    leases.hold(Hold(DEVICE, "anna@buildhost", "new battery", "2026-11-30T12:00:00+00:00"))
+    assert leases.claim(DEVICE, "worker-2") is not None
     with (
-        pytest.raises(InfraError, match=r"fake-1 is held by anna@buildhost since .*: new battery"),
+        pytest.raises(InfraError, match="fake-1 is leased by another worker"),
         leased(leases, DEVICE, "worker-1", timeout_s=0.01, on_wait=heard.append),
     ):
         pass
-    assert heard == ["held by anna@buildhost since 2026-11-30T12:00:00+00:00: new battery"]
+    assert heard == ["leased by another worker"]
+
+
+def test_a_person_is_not_waited_for(client: RedisClient) -> None:
+    leases, heard = Leases(client), list[str]()
+    leases.hold(HOLD)
+    with (
+        pytest.raises(InfraError, match=r"fake-1 is held by anna@buildhost since .*: new battery"),
+        leased(leases, DEVICE, "worker-1", timeout_s=600, on_wait=heard.append),
+    ):
+        pass
+    assert heard == []
+
+
+def test_a_lease_that_nobody_renews_any_more_is_lost(
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever ended the thread: the batch must not go on as if all were well."""
+    leases = Leases(client)
+
+    def broken(_lease: Lease, _ttl_s: float) -> bool:
+        raise RuntimeError("not an error of Redis")
+
+    monkeypatch.setattr(leases, "renew", broken)
+
+    def unheard(args: threading.ExceptHookArgs) -> None:
+        del args
+
+    monkeypatch.setattr(threading, "excepthook", unheard)
+    with leased(leases, DEVICE, "worker-1", timeout_s=0, renew_s=0.01) as held:
+        wait_until(lambda: _is_lost(held))
 
 
 def test_g2_04_the_result_of_a_stale_holder_is_refused_and_the_batch_run_again(
@@ -132,18 +164,77 @@ def test_a_worker_that_loses_every_lease_says_so(
     assert "a newer lease was granted" in found.reason
 
 
-def test_a_batch_for_a_held_device_waits_without_touching_it(
+def test_a_batch_for_a_held_device_is_given_back_at_once_and_later_ones_are_dropped(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
+) -> None:
+    """A run of twenty batches must not wait twenty times for a person; its dispatcher is told, too."""
+    Leases(client).hold(HOLD)
+    one, two = (stock.batch(stock.job(f"case-{n}"), run_id="lease-held") for n in (1, 2))
+    handle(one, bench(phone), client, "worker-1")
+    handle(two, bench(phone), client, "worker-1")
+    assert (phone.jobs, phone.pushed, phone.removed) == ([], [], [])
+    (found,) = told(redis_url, "lease-held")
+    assert isinstance(found, Trial)
+    assert (found.case_id, found.verdict) == ("case-1", Verdict.INFRA)
+    assert "new battery" in found.reason
+    broker = Broker(redis_url)
+    assert broker.given_up("lease-held") == {DEVICE: found.reason}
+    Leases(client).release(DEVICE)
+    broker.go_on("lease-held")
+    broker.close()
+    handle(two, bench(phone), client, "worker-1")
+    assert len(phone.jobs) == 1, "a resumed run has it back"
+
+
+def test_a_phone_that_stays_hot_is_waited_for_once_a_run(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.01)
-    Leases(client).hold(Hold(DEVICE, "anna@buildhost", "new battery", "2026-11-30T12:00:00+00:00"))
-    handle(stock.batch(stock.job("case-1"), run_id="lease-held"), bench(phone), client, "worker-1")
-    assert (phone.jobs, phone.pushed, phone.removed) == ([], [], [])
-    news, found = told(redis_url, "lease-held")
-    assert isinstance(news, Progress)
-    assert isinstance(found, Trial)
-    assert news.detail.startswith("held by anna@buildhost")
-    assert "new battery" in found.reason
+    asked: list[float] = []
+
+    def hot(_device: object, at: float, _timeout_s: float) -> Vitals:
+        asked.append(at)
+        return Vitals(at, battery_c=44.0)
+
+    monkeypatch.setattr(tasks, "read_vitals", hot)
+    monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.0)
+    for n in range(3):
+        batch = stock.batch(stock.job(f"case-{n}"), run_id="lease-fever")
+        handle(batch, bench(phone), client, "worker-1")
+    assert (len(asked), phone.jobs) == (1, [])
+    broker = Broker(redis_url)
+    assert "hot for 0 s: 44.0 °C > 35 °C" in broker.given_up("lease-fever")[DEVICE]
+    broker.close()
+
+
+def test_a_phone_that_our_own_blobs_fill_gets_room(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = f"{WORKDIR}/blobs/{0:064x}"
+    phone.files[old] = b"of an earlier batch"
+
+    def full(_device: object, at: float, _timeout_s: float) -> Vitals:
+        return Vitals(at, free_bytes=1 << 20 if old in phone.files else 1 << 30)
+
+    monkeypatch.setattr(tasks, "read_vitals", full)
+    monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.0)
+    handle(stock.batch(stock.job("case-1"), run_id="lease-full"), bench(phone), client, "worker-1")
+    (found,) = [e for e in told(redis_url, "lease-full") if isinstance(e, Trial)]
+    assert found.verdict is Verdict.PASS
+
+
+def test_who_waits_for_a_processor_gives_the_phone_to_the_person_who_takes_it(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken(_sink: ResultSink, news: Progress) -> None:
+        assert news.state == "waiting"
+        Leases(client).hold(HOLD)
+
+    monkeypatch.setattr(ResultSink, "progress", taken)
+    monkeypatch.setattr(locks, "NEWS_EVERY_S", 0.0)
+    with exclusive("resource-cpu@buildhost", timeout_s=0):
+        handle(stock.batch(stock.job("case-1"), run_id="lease-cpu"), bench(phone), client, "worker-1")
+    (found,) = [e for e in told(redis_url, "lease-cpu") if isinstance(e, Trial)]
+    assert "held by anna@buildhost" in found.reason
 
 
 def test_a_hot_phone_is_given_to_the_person_who_takes_it(
@@ -152,11 +243,10 @@ def test_a_hot_phone_is_given_to_the_person_who_takes_it(
     """Who waits for a phone to cool must not keep it from its holder for half an hour."""
 
     def hot(_device: object, at: float, _timeout_s: float) -> Vitals:
-        Leases(client).hold(Hold(DEVICE, "anna@buildhost", "a fan", "2026-11-30T12:00:00+00:00"))
+        Leases(client).hold(HOLD)
         return Vitals(at, battery_c=44.0)
 
     monkeypatch.setattr(tasks, "read_vitals", hot)
-    monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.05)
     handle(stock.batch(stock.job("case-1"), run_id="lease-hot"), bench(phone), client, "worker-1")
     assert phone.jobs == []
     (found,) = [e for e in told(redis_url, "lease-hot") if isinstance(e, Trial)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.domain.errors import DeviceLost, InfraError
+from orchestrator.domain.errors import DeviceLost, InfraError, LeaseLost
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
@@ -164,6 +164,39 @@ def test_a_tensor_that_the_phone_had_no_room_for_leaves_the_verdict(phone: FakeD
     assert verdicts(trials) == [Verdict.MISMATCH, Verdict.PASS]
     assert (trials[0].recheck, trials[0].tensors) == ("", {})
     assert trials[0].outputs[0].keep_error == "No space left on device"
+
+
+@pytest.mark.parametrize("asked", [1, 2, 3])
+def test_a_lease_that_is_lost_before_the_job_runs_ends_the_pushing(
+    phone: FakeDevice, stock: Stock, asked: int
+) -> None:
+    left = [asked]
+
+    def still_ours() -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise LeaseLost("somebody has it")
+
+    job = stock.job("case-1")
+    with pytest.raises(LeaseLost):
+        session.run_batch(bench(phone), stock.batch(job), [job], stock.store, lambda _: None, still_ours)
+    assert (len(phone.pushed), phone.jobs, phone.removed) == (asked - 1, [], [])
+
+
+def test_a_lease_that_was_lost_at_the_end_leaves_the_folders_to_who_has_the_phone_now(
+    phone: FakeDevice, stock: Stock
+) -> None:
+    ended: list[str] = []
+
+    def still_ours() -> None:
+        if ended:
+            raise LeaseLost("somebody has it")
+
+    phone.on_pull = lambda path, data: (ended.append(path), data)[1]
+    job = stock.job(sampled())
+    with pytest.raises(LeaseLost):
+        session.run_batch(bench(phone), stock.batch(job), [job], stock.store, lambda _: None, still_ours)
+    assert phone.removed == []
 
 
 def test_a_clean_up_that_fails_loses_no_result(phone: FakeDevice, stock: Stock) -> None:

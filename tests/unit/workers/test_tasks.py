@@ -7,16 +7,18 @@ import pytest
 
 from orchestrator.domain.errors import WireError
 from orchestrator.domain.event import Progress
+from orchestrator.domain.health import Failed, Vitals
 from orchestrator.domain.names import RUN_BATCH_TASK
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import encode
 from orchestrator.execution.broker import Broker
 from orchestrator.storage.redis_client import RedisClient
-from tests.unit.workers.fake_device import WORKDIR, FakeDevice, bench
+from tests.unit.workers.fake_device import WORKDIR, Act, FakeDevice, bench
 from tests.unit.workers.jobs import Stock
-from workers import locks, tasks
+from workers import locks, run_watch, tasks
 from workers.locks import exclusive
+from workers.news import heard
 from workers.results import ResultSink
 from workers.session import infra_trials
 from workers.tasks import handle, make_app
@@ -110,6 +112,27 @@ def test_waiting_for_a_shared_processor_is_news(
     assert Progress("fake-1", "waiting", detail="cpu@buildhost") in events(redis_url, "task-waits")
 
 
+def test_only_the_devices_own_trouble_is_news_for_its_agent(
+    phone: FakeDevice, stock: Stock, client: RedisClient
+) -> None:
+    """A blob store that is away must not restart a shelf of phones."""
+    job, device = stock.job("case-1"), bench(phone)
+    list(heard(client, "fake-1"))
+    away = replace(stock.batch(job, run_id="news-store"), blob_store="file:///nowhere/at/all")
+    handle(away, device, client, "worker-1")
+    phone.script["case-1"] = Act(status="error", fields={"stage": "buffers", "reason": "out of memory"})
+    handle(stock.batch(job, run_id="news-runner"), device, client, "worker-1")
+    phone.exit_code = 1
+    handle(stock.batch(job, run_id="news-exit"), device, client, "worker-1")
+    phone.capacity = 0
+    handle(stock.batch(job, run_id="news-space"), device, client, "worker-1")
+    assert [n for n in heard(client, "fake-1") if not isinstance(n, Vitals)] == []
+    phone.capacity, phone.link_lasts = None, 60
+    handle(stock.batch(job, run_id="news-link"), device, client, "worker-1")
+    (told,) = (n for n in heard(client, "fake-1") if isinstance(n, Failed))
+    assert "the link dropped after 60 bytes" in told.why
+
+
 @pytest.mark.parametrize("url", ["nosuch://store", "file:///nowhere/at/all"])
 def test_a_blob_store_that_this_worker_cannot_open_gives_infra_rows(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, url: str
@@ -156,7 +179,7 @@ def test_a_result_of_another_worker_is_not_overwritten(
 def test_a_cancelled_run_leaves_the_phone_clean_and_says_nothing_more(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "CANCEL_POLL_S", 0.0)
+    monkeypatch.setattr(run_watch, "POLL_S", 0.0)
     broker = Broker(redis_url)
 
     def cancelled(text: bytes) -> bytes:
@@ -171,7 +194,7 @@ def test_a_cancelled_run_leaves_the_phone_clean_and_says_nothing_more(
     ran = len(phone.jobs)
     handle(batch, bench(phone), client, "worker-1")
     assert len(phone.jobs) == ran, "what waits in the queue is dropped"
-    broker.revoke_cancel("task-cancel")
+    broker.go_on("task-cancel")
     phone.stdout = lambda text: text
     handle(batch, bench(phone), client, "worker-1")
     assert [t.verdict for t in trials(redis_url, "task-cancel")] == [Verdict.PASS] * 2
