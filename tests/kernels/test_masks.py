@@ -1,7 +1,7 @@
 """Masks, windows, alignments and caches on the three drivers: N4, N12, N13, G1-04 and G1-10.
 
-Kernels take turns over the drivers, so that every input meets every kernel and llvmpipe and lavapipe, which
-compile for a third of a second a case, see each pair of the two once.
+Kernels take turns over the drivers. llvmpipe and lavapipe, which compile for a third of a second a case, see
+less than SwiftShader; on llvmpipe every input meets both kernels, flash with rows of its own or shared.
 """
 
 from orchestrator.domain.case import AxisValue, Case
@@ -34,7 +34,7 @@ SHAPES: tuple[Workload, ...] = (
 
 HEAD_DIMS = (64, 80, 96, 97, 128, 256)
 """Rows of 97 are no whole words."""
-SHARED_ROWS = {"llvmpipe": 64, "lavapipe": 80}
+SHARED_ROWS = {"llvmpipe": 64, "swiftshader": 80}
 """Text that is unrolled over head_dim: seconds to compile."""
 
 UNUSED_ROWS: Workload = {"seq": 8, "kv_seq": 37, "head_dim": 8, "heads": 3}
@@ -60,7 +60,7 @@ def _case(kernels: dict[str, LoadedKernel], turn: Turn, workload: Workload, **ax
 
 def _run(bench: Bench, cases: Cases) -> list[Outcome]:
     """All right, and exactly 0 where the reference is."""
-    bench.keep = True
+    bench.keep, bench.repeats = True, 0
     outcomes = bench.passing(cases)
     for outcome in outcomes:
         assert (outcome.values[outcome.reference == 0.0] == 0.0).all(), outcome.case.label
@@ -72,10 +72,11 @@ def test_n4_n12_and_g1_04_masks_as_they_are_spelled(
 ) -> None:
     """G1-04: rows that true masks empty are exactly 0, a finite mask over all keys is none."""
     api, lavapipe = any_bench.driver.api, any_bench.name == "lavapipe"
+    gles = api == "gles"
     cases: Cases = []
     for n, inputs in enumerate(MASKED_WORKLOADS):
         for at, (name, axes) in enumerate(TURNS):
-            if lavapipe and (n + at) % 3:
+            if (lavapipe and (n + at) % 3) or (gles and at == 1 + n % 2):
                 continue
             way = _way(any_bench, n + at) if inputs != "n4_mask_1e9" else {}
             shape: Workload = {"mask": ("additive", "boolean")[at % 2]} if inputs == "n4_mask_inf" else {}
@@ -98,6 +99,8 @@ def test_heads_of_64_to_256_dimensions(any_bench: Bench, kernels: dict[str, Load
     api, first = any_bench.driver.api, DRIVERS.index(any_bench.name)
     cases: Cases = []
     for n, head_dim in enumerate(HEAD_DIMS):
+        if any_bench.name == "lavapipe" and n % 2:
+            continue
         workload: Workload = {"seq": 9, "kv_seq": 20, "head_dim": head_dim, "causal": n % 2 == 0}
         cases += _case(kernels, TURNS[(n + first) % 2], workload, api=api, **_way(any_bench, n + 1))
         if head_dim == SHARED_ROWS.get(any_bench.name):

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from orchestrator.domain.case import Case
-from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
+from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes
 from tests.kernels.drivers import DRIVERS
-from tests.kernels.harness import KERNELS, Bench, make_case
+from tests.kernels.harness import Bench, make_case
 from tests.kernels.mutants_sgemm import MUTANTS, SMALL, SUBGROUP_MUTANTS, GemmMutant
 
 OF = {
-    "llvmpipe": MUTANTS,
-    "lavapipe": (*MUTANTS, *SUBGROUP_MUTANTS),
+    "llvmpipe": [m for n, m in enumerate(MUTANTS) if m.race or n % 8 == 0],
+    "lavapipe": [*MUTANTS[4::8], *SUBGROUP_MUTANTS],
     "swiftshader": MUTANTS,
 }
+"""All on SwiftShader, which compiles soonest; races on llvmpipe, too, and a few of the others everywhere."""
 CASES = [pytest.param(name, m, id=f"{name}-{m.name}") for name in DRIVERS for m in OF[name]]
 
 MOST = 0.97
@@ -53,9 +54,8 @@ def test_mutant_is_killed_where_it_is_wrong_and_nowhere_else(
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_true_kernel_passes_the_cases_of_the_mutants(name: str, tmp_path: Path) -> None:
-    bench, loaded = Bench(tmp_path, name, repeats=0), load_kernel(KERNELS / "sgemm")
-    different = {_case(m, loaded, bench.driver.api).case_id: m for m in OF[name]}
-    assert_true_kernels_pass(bench, list(different.values()), _case)
+    bench = Bench(tmp_path, name, repeats=0)
+    assert_true_kernels_pass(bench, OF[name], _case)
 
 
 def test_names_are_unique() -> None:
