@@ -4,14 +4,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from orchestrator.domain.errors import TilefarmError
+from orchestrator.domain.errors import InfraError, TilefarmError
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import from_json
 from workers.discovery import Reachable, find
 from workers.serve import serve
 
 EXIT_DEVICE = 4
-"""The device or its link is at fault: the agent tries to get it back, instead of just another worker."""
+"""The device or its link is at fault: the agent tries to get it back. After any other error (no driver, no
+runner, another worker is there) a rung would mend nothing, and just another worker is tried, later."""
 
 
 def main() -> int:
@@ -26,7 +27,7 @@ def main() -> int:
         serve(_device(given, settings), settings.broker, settings)
     except TilefarmError as e:
         print(e, file=sys.stderr)
-        return EXIT_DEVICE if e.retryable else e.exit_code
+        return EXIT_DEVICE if isinstance(e, InfraError) and e.of_device else e.exit_code
     return 0
 
 

@@ -11,13 +11,59 @@ import redis
 import structlog
 
 from orchestrator.domain.device import DeviceRecord
-from orchestrator.domain.errors import InfraError
+from orchestrator.domain.errors import InfraError, WireError
 from orchestrator.domain.event import Registration
-from orchestrator.domain.names import HEARTBEAT_S, REGISTRATION_TTL_S, device_key
+from orchestrator.domain.names import DEVICE_KEY_PREFIX, HEARTBEAT_S, REGISTRATION_TTL_S, device_key
 from orchestrator.domain.wire import from_json, to_json
 from orchestrator.storage.redis_client import RedisClient
 
+TAKE_OVER_S = REGISTRATION_TTL_S + 2 * HEARTBEAT_S
+"""What a killed worker leaves behind has ended by then."""
+POLL_S = 0.2
 log = structlog.get_logger()
+
+
+class AlreadyServed(InfraError):
+    """Another worker has the device: it is well, and nothing needs to be recovered."""
+
+    retryable = False
+
+    def __init__(self, other: Registration) -> None:
+        super().__init__(
+            f"{other.record.device_id} is served by process {other.pid} on {other.record.host} since "
+            f"{other.started_at}; end that worker first"
+        )
+
+
+def registrations(client: RedisClient) -> list[Registration]:
+    """Of all living workers; one that cannot be read (a worker of another version) is named in the log."""
+    found: list[Registration] = []
+    for key in client.scan_iter(match=f"{DEVICE_KEY_PREFIX}*"):
+        text = client.get(key)
+        try:
+            if text is not None:
+                found.append(from_json(Registration, text, key.decode("utf-8", "replace")))
+        except WireError as e:
+            log.warning("registration not read", error=str(e))
+    return found
+
+
+def await_unserved(
+    client: RedisClient,
+    serves: Callable[[Registration], bool],
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], object] = time.sleep,
+) -> None:
+    """Until no worker serves a device, before it is asked anything.
+
+    Raises:
+        AlreadyServed: a living worker does; one that was killed is gone after some seconds.
+    """
+    deadline = clock() + TAKE_OVER_S
+    while (other := next((r for r in registrations(client) if serves(r)), None)) is not None:
+        if clock() > deadline:
+            raise AlreadyServed(other)
+        sleep(POLL_S)
 
 
 # A worker that was paused for so long that another one took its place must not push that one out again.
@@ -60,18 +106,14 @@ class Heartbeat:
         A worker that was killed leaves its registration behind for a few seconds: wait that long.
 
         Raises:
-            InfraError: a living worker serves the device.
+            AlreadyServed: a living worker serves the device.
         """
-        deadline = self._clock() + REGISTRATION_TTL_S + 2 * HEARTBEAT_S
+        deadline = self._clock() + TAKE_OVER_S
         while not self._client.set(self._key, self._text, ex=REGISTRATION_TTL_S, nx=True):
             held = self._client.get(self._key)
             if held is not None and self._clock() > deadline:
-                other = from_json(Registration, held, self._key)
-                raise InfraError(
-                    f"{self.registration.record.device_id} is served by process {other.pid} on "
-                    f"{other.record.host} since {other.started_at}; end that worker first"
-                )
-            self._stop.wait(0.2)
+                raise AlreadyServed(from_json(Registration, held, self._key))
+            self._stop.wait(POLL_S)
         self._thread.start()
 
     def stop(self) -> None:

@@ -1,21 +1,30 @@
 """A worker process: one device, one Celery worker, until it is told to stop."""
 
+import math
 import os
 import time
+from collections.abc import Callable
 
 import structlog
+from celery import Celery
+from celery.worker import state as celery_state
 
-from orchestrator.domain.names import device_queues
+from orchestrator.domain.errors import InfraError
+from orchestrator.domain.lease import Hold
+from orchestrator.domain.names import device_queues, news_key
 from orchestrator.domain.settings import Settings
 from orchestrator.storage.leases import Leases
-from orchestrator.storage.redis_client import connect
+from orchestrator.storage.redis_client import RedisClient, connect
+from workers.bench import CALL_TIMEOUT_S, Bench
 from workers.discovery import Reachable, host_name
+from workers.identity import phone_id
+from workers.leasing import leased
 from workers.locks import exclusive
 from workers.opening import open_bench
-from workers.registry import Heartbeat
+from workers.registry import Heartbeat, await_unserved
 from workers.tasks import make_app
+from workers.transports.adb import AdbDevice, server_address
 
-OPEN_WAIT_S = 1800.0
 HOLD_POLL_S = 2.0
 log = structlog.get_logger()
 
@@ -27,18 +36,50 @@ def serve(found: Reachable, broker: str, settings: Settings) -> None:
 
     Raises:
         BrokerUnavailable: no Redis at ``broker``.
-        InfraError: the device cannot be opened, or another worker serves it.
+        AlreadyServed: another worker serves it.
+        InfraError: the device cannot be opened, or Celery gave up.
     """
     client = connect(broker)
-    _await_release(Leases(client), found.serial)
-
-    def waiting() -> None:
-        log.info("waiting for another Tilefarm process on this device", serial=found.serial)
-
-    with exclusive(f"open-{found.serial}", timeout_s=OPEN_WAIT_S, on_wait=waiting):
-        bench = open_bench(found, settings)
+    _await_release(client, found.serial, lambda h: (h.host, h.serial) == (host_name(), found.serial))
+    bench = _open(found, client, settings)
+    client.delete(news_key(bench.record.device_id))  # of earlier workers, and maybe of another host
     heartbeat = Heartbeat(client, bench.record)
     app = make_app(broker, bench, client, heartbeat.registration.worker_id)
+    heartbeat.start()
+    log.info("serving", device=bench.record.device_id, soc=bench.record.soc.name)
+    try:
+        _work(app, bench)
+    finally:
+        heartbeat.stop()
+        client.close()
+
+
+def _open(found: Reachable, client: RedisClient, settings: Settings) -> Bench:
+    """A phone is probed under its lease: not beside a batch of another worker, nor while a person has it.
+
+    All that is asked of it before is who it is. This machine's own GPUs were probed by whoever found them.
+    """
+    here = host_name()
+    await_unserved(client, lambda r: (r.record.host, r.record.serial) == (here, found.serial))
+    if found.transport != "adb":
+        return open_bench(found, settings)
+    device_id = phone_id(AdbDevice(server_address(), found.serial).properties(timeout_s=CALL_TIMEOUT_S))
+    _await_release(client, found.serial, lambda h: h.device_id == device_id)
+    await_unserved(client, lambda r: r.record.device_id == device_id)
+
+    def waiting(why: str = "used by another Tilefarm process of this host") -> None:
+        log.info("waiting for this device", serial=found.serial, why=why)
+
+    holder = f"opening-{here}-{os.getpid()}"
+    with (
+        leased(Leases(client), device_id, holder, timeout_s=math.inf, on_wait=waiting),
+        exclusive(f"device-{device_id}", timeout_s=math.inf, on_wait=waiting),
+    ):
+        return open_bench(found, settings)
+
+
+def _work(app: Celery, bench: Bench) -> None:
+    """Until a signal asks for the end; Celery ends on an error, too, and only notes it."""
     worker = app.Worker(
         pool="solo",
         concurrency=1,
@@ -49,23 +90,17 @@ def serve(found: Reachable, broker: str, settings: Settings) -> None:
         without_heartbeat=True,
         loglevel="WARNING",
     )
-    heartbeat.start()
-    log.info("serving", device=bench.record.device_id, soc=bench.record.soc.name)
-    try:
-        worker.start()
-    finally:
-        heartbeat.stop()
-        client.close()
+    worker.start()
+    told = celery_state.should_stop not in (None, False) or celery_state.should_terminate not in (None, False)
+    if worker.exitcode and not told:
+        raise InfraError("Celery ended on an error, which is named above in this log")
 
 
-def _await_release(leases: Leases, serial: str) -> None:
-    """Do not even open a device that a person holds; its id is known only once it is open."""
-    told = ""
-    while True:
-        here = [h for h in leases.holds().values() if (h.host, h.serial) == (host_name(), serial)]
-        if not here:
-            return
-        if here[0].sentence != told:
-            told = here[0].sentence
+def _await_release(client: RedisClient, serial: str, is_it: Callable[[Hold], bool]) -> None:
+    """Do not even ask a device that a person holds; its id is known only once it is asked."""
+    told, leases = "", Leases(client)
+    while (hold := next((h for h in leases.holds().values() if is_it(h)), None)) is not None:
+        if hold.sentence != told:
+            told = hold.sentence
             log.info("waiting for the release of this device", serial=serial, hold=told)
         time.sleep(HOLD_POLL_S)  # for as long as a person needs; SIGTERM ends the wait

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from orchestrator.domain.health import Condition, Failed, Vitals, Vouched
 
 News = Vitals | Failed | Vouched
-"""Of a worker about its device; times are of the host's monotonic clock, which its processes share."""
+"""Of a worker about its device. Times are of its own clock: the agent puts its own in their place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,17 @@ Nothing here reads a clock or asks a phone. Events carry when they happened (sec
 
 ::
 
-    offline, booting ──answered──▶ online ◀──vitals──▶ low battery, hot, full disk
-       │  ▲                           │
-       │  └──── a rung helped ───┐    └─ silent three times, or infrastructure took a batch
-       ▼                         │                           │
+    offline, a person's ──listed──▶ booting ──answered──▶ online ◀──vitals──▶ low battery, hot, full disk
+    booting ──silent 3 times, or still starting after 10 min──▶ recovering
+    online and its gates ──silent 3 times, or infrastructure took a batch──▶ recovering
     recovering: reconnect → adb reconnect → reboot → power cycle → quarantined ──time──▶ recovering
+    recovering ──a rung worked, or the list says device──▶ booting
+    any ──left the list──▶ offline (not: recovering after a rung, which may have been the rung's doing)
+    any ──adb waits for a person──▶ unauthorized, no permissions, not in Android
     any ──taken──▶ maintenance ──returned──▶ booting
+
+Maintenance hears nothing but its end; a quarantine nothing but that, time, and a phone that is unplugged or
+waits for a person.
 """
 
 from dataclasses import dataclass, replace
@@ -22,6 +27,8 @@ class Condition(StrEnum):
     OFFLINE = "offline"
     UNAUTHORIZED = "unauthorized"
     NO_PERMISSIONS = "no permissions"
+    NOT_ANDROID = "not in Android"
+    """In recovery, sideload or bootloader: somebody may be flashing it, and a reboot could be its end."""
     BOOTING = "booting"
     LOW_BATTERY = "low battery"
     HOT = "hot"
@@ -60,7 +67,9 @@ class Gates:
     """… and what it must cool to."""
     free_bytes: int = 256 << 20
     silences: int = 3
-    """Questions without an answer before a listed phone counts as offline."""
+    """Questions without an answer before a listed phone counts as lost."""
+    boot_s: float = 600.0
+    """A phone that answers and is still starting after so long will not finish by itself."""
     quarantine_s: float = 1800.0
     """The first time; doubled each further time without a trusted batch between …"""
     quarantine_at_most_s: float = 24 * 3600.0
@@ -178,12 +187,20 @@ class Health:
 UNSEEN = Health(Condition.OFFLINE, "not seen yet", 0.0)
 
 _GATED = (Condition.ONLINE, Condition.LOW_BATTERY, Condition.HOT, Condition.FULL_DISK)
-_ABSENT = (Condition.OFFLINE, Condition.UNAUTHORIZED, Condition.NO_PERMISSIONS)
-_WAITS_FOR_A_PERSON = {
+_ABSENT = (
+    Condition.OFFLINE,
+    Condition.UNAUTHORIZED,
+    Condition.NO_PERMISSIONS,
+    Condition.NOT_ANDROID,
+)
+_PERSONS = {
     "unauthorized": Condition.UNAUTHORIZED,
     "authorizing": Condition.UNAUTHORIZED,
     "no permissions": Condition.NO_PERMISSIONS,
 }
+_LINK_DOWN = ("offline", "connecting")
+"""Words of adb for a phone that does not speak: these the ladder is for. Any other, also one that we do not
+know, is a person's."""
 
 
 def step(health: Health, event: Event, gates: Gates | None = None) -> Health:
@@ -198,17 +215,14 @@ def step(health: Health, event: Event, gates: Gates | None = None) -> Health:
             return _fresh(health, Condition.BOOTING, "given back; has not answered yet", event.at)
         return health
     if health.condition is Condition.QUARANTINED:
-        over = health.until is not None and event.at >= health.until
-        if not over or isinstance(event, Vitals):
-            return health
-        return _now(replace(health, rung=0), Condition.RECOVERING, "quarantine is over", event.at)
+        return _quarantined(health, event)
     match event:
         case Vitals():
             return _gated(health, event, gates) if health.condition in _GATED else health
         case Listed():
             return _listed(health, event)
         case Answered():
-            return _answered(health, event)
+            return _answered(health, event, gates)
         case Silent():
             return _silent(health, event, gates)
         case Failed():
@@ -241,6 +255,16 @@ def _fresh(health: Health, condition: Condition, why: str, at: float) -> Health:
     return replace(_now(health, condition, why, at), trusted=False, silences=0)
 
 
+def _quarantined(health: Health, event: Event) -> Health:
+    """Until its time is over; who plugs it in again meanwhile wants it tried, from the mildest rung on."""
+    if isinstance(event, Listed) and event.state != "device" and event.state not in _LINK_DOWN:
+        return replace(_listed(health, event), rung=0)
+    over = health.until is not None and event.at >= health.until
+    if not over or isinstance(event, Vitals):
+        return health
+    return _now(replace(health, rung=0), Condition.RECOVERING, "quarantine is over", event.at)
+
+
 def _listed(health: Health, event: Listed) -> Health:
     if event.state == "device":
         if health.condition in (*_ABSENT, Condition.RECOVERING):
@@ -250,22 +274,26 @@ def _listed(health: Health, event: Listed) -> Health:
         if health.condition is Condition.RECOVERING and health.rung:
             return health  # lost while it was being recovered: harder rungs may still help
         return _fresh(health, Condition.OFFLINE, event.why or "not listed: unplugged or off", event.at)
-    person = _WAITS_FOR_A_PERSON.get(event.state)
     why = event.why or f"adb lists it as {event.state}"
-    if person is not None:
-        return _fresh(health, person, why, event.at)
+    if event.state not in _LINK_DOWN:
+        return _fresh(health, _PERSONS.get(event.state, Condition.NOT_ANDROID), why, event.at)
     if health.condition is Condition.RECOVERING:
         return health
     return _fresh(health, Condition.RECOVERING, why, event.at)
 
 
-def _answered(health: Health, event: Answered) -> Health:
-    health = replace(health, silences=0)
-    if not event.booted:
-        return _fresh(health, Condition.BOOTING, "Android is still starting", event.at)
-    if health.condition in (Condition.BOOTING, *_ABSENT):
-        return _now(health, Condition.ONLINE, "", event.at)
-    return health
+def _answered(health: Health, event: Answered, gates: Gates) -> Health:
+    if event.booted:
+        health = replace(health, silences=0)
+        if health.condition in (Condition.BOOTING, *_ABSENT):
+            return _now(health, Condition.ONLINE, "", event.at)
+        return health
+    if health.condition in _GATED and health.silences == 0:
+        return replace(health, silences=1)  # a cut-off getprop looks the same: it is asked once more
+    why = "Android is still starting"
+    if health.condition is Condition.BOOTING and event.at - health.since >= gates.boot_s:
+        return _lost(health, Condition.RECOVERING, f"{why} after {gates.boot_s:g} s", event.at, gates)
+    return _fresh(health, Condition.BOOTING, why, event.at)
 
 
 def _silent(health: Health, event: Silent, gates: Gates) -> Health:

@@ -4,10 +4,13 @@ Everything that may take long runs in threads of ``World``; ``tick`` itself neve
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
+
+import structlog
 
 from orchestrator.domain.agent import AgentReport, News, PhoneReport
 from orchestrator.domain.event import Registration
@@ -18,18 +21,22 @@ from workers.discovery import Reachable
 from workers.transports.adb_listing import PhoneListing
 
 SERVER_GRACE_S = 10.0
-"""A server that is restarted is back before; only then do its phones count as gone."""
+"""A server that is restarted is back before; only then do its phones count as gone. And so long after it is
+back: its first lists are empty."""
+FORGET_S = 24 * 3600.0
+"""A phone that was unplugged a day ago is no longer shown: Wi-Fi phones come with a new port each time."""
+log = structlog.get_logger()
 
 
 class Farm(Protocol):
-    """What an agent needs of Redis."""
+    """What an agent needs of Redis; while that is away, what was last known."""
 
-    def registrations(self) -> Mapping[int, Registration]:
-        """Workers of this host, by process id."""
+    def registrations(self) -> Sequence[Registration]:
+        """Workers of all hosts."""
         ...
 
-    def holds(self) -> Mapping[str, Hold]:
-        """Of devices on this host, by serial."""
+    def holds(self) -> Sequence[Hold]:
+        """Of devices of all hosts."""
         ...
 
     def busy(self, device_id: str) -> bool: ...
@@ -49,6 +56,9 @@ class Agent:
     adb: str = ""
     _rows: Sequence[PhoneListing] | None = None
     _no_server: tuple[float, str] | None = None
+    _back_at: float | None = None
+    """When the adb server answered again after it was away."""
+    _heard_back: float | None = None
     _stopping: bool = False
 
     def serve_local(self, found: Reachable) -> None:
@@ -59,6 +69,8 @@ class Agent:
 
     def listed(self, rows: Sequence[PhoneListing], about: str) -> None:
         """adb's list, whenever it changes; may be called from another thread."""
+        if self._no_server is not None:
+            self._back_at = self.clock()
         self._rows, self.adb, self._no_server = rows, about, None
 
     def no_server(self, why: str) -> None:
@@ -71,13 +83,15 @@ class Agent:
         self._take_news(now)
         self._find_twins()
         for station in self.stations.values():
-            station.tick(now, serve=not self._stopping)
+            with _apart(station):
+                station.tick(now, serve=not self._stopping)
         self.farm.publish(self._report(now))
 
     def stop(self) -> None:
         """Start no more workers, and end each after its batch."""
         self._stopping = True
         for station in self.stations.values():
+            station.leave()
             station.stop(self.clock())
 
     @property
@@ -90,64 +104,110 @@ class Agent:
                 station.child.kill()
 
     def _take_list(self, now: float) -> None:
-        rows = self._rows
-        lost = self._no_server
-        if lost is not None and now - lost[0] > SERVER_GRACE_S:
-            self.adb = lost[1]
+        rows, lost = self._rows, self._no_server
+        if lost is not None:
             for station in self._phones():
-                station.word = ("", f"no adb server: {lost[1]}")
+                station.server_lost()
+                station.present = False
+            if now - lost[0] > SERVER_GRACE_S:
+                self.adb = lost[1]
+                for station in self._phones():
+                    station.word = ("", f"no adb server: {lost[1]}")
             return
         if rows is None:
             return
+        if self._back_at != self._heard_back:
+            self._heard_back = self._back_at  # it may have been away between two ticks
+            for station in self._phones():
+                station.server_lost()
+        young = self._back_at is not None and now - self._back_at < SERVER_GRACE_S
         words = {row.serial: (row.state, row.reason) for row in rows}
         for serial in words:
             if serial not in self.stations:
                 self.stations[serial] = Station(Reachable("adb", serial), self.world)
         for station in self._phones():
-            station.word = words.get(station.serial, ("", ""))
+            station.present = station.serial in words
+            if station.present:
+                station.word, station.rejoin = words[station.serial], False
+                continue
+            if not young:
+                station.word = ("", "")
+            station.join(now)
+            if station.forgotten and now - station.health.since > FORGET_S:
+                del self.stations[station.serial]
 
     def _take_news(self, now: float) -> None:
         workers = self.farm.registrations()
         holds = self.farm.holds()
         for station in self.stations.values():
-            worker = workers.get(station.child.pid) if station.child else None
-            if worker is not None:
-                device_id = worker.record.device_id
-                station.registered(device_id, now, busy=self.farm.busy(device_id))
-            else:
-                station.busy = False
-            if station.is_phone and station.device_id:
-                for event in self.farm.news(station.device_id):
-                    station.tell(event)
-            held = station.health.condition is Condition.MAINTENANCE
-            hold = holds.get(station.serial)
-            if hold is not None and not held:
+            with _apart(station):
+                self._tell(station, now, workers, holds)
+
+    def _tell(
+        self, station: Station, now: float, workers: Sequence[Registration], holds: Sequence[Hold]
+    ) -> None:
+        host, child = self.report.host, station.child
+        own = next((w for w in workers if child and (w.record.host, w.pid) == (host, child.pid)), None)
+        if own is not None:
+            station.registered(own.record.device_id, now)
+        station.serving = own is not None
+        device_id = station.device_id
+        served = own is None and next((w for w in workers if w.record.device_id == device_id), None)
+        station.other = f"served by process {served.pid} on {served.record.host}" if served else ""
+        station.busy = bool(device_id) and self.farm.busy(device_id)
+        if station.is_phone and own is not None:
+            # Others' news, and those of a worker that has gone, are not about the present one's phone.
+            for event in self.farm.news(device_id):
+                station.tell(replace(event, at=now))
+        hold = next((h for h in holds if h.device_id == device_id or _is_at(h, host, station.serial)), None)
+        held = station.health.condition is Condition.MAINTENANCE
+        if hold is not None:
+            station.leave()
+            if not held or station.health.why != hold.sentence:
                 station.tell(Taken(now, hold.sentence))
-            elif hold is None and held:
-                station.tell(Returned(now))
+        elif held:
+            station.tell(Returned(now))
+            if not station.is_phone:  # which nobody asks
+                station.tell(Answered(now, booted=True))
 
     def _find_twins(self) -> None:
         """One phone may be listed twice (USB and Wi-Fi, or adopted as an emulator): it has one worker."""
         served: dict[tuple[str, str], str] = {}
-        # Who has a worker keeps it; then USB before network.
-        for station in sorted(self._phones(), key=lambda s: (s.child is None, ":" in s.serial, s.serial)):
+        # What is listed comes first; who has a worker keeps it; then USB before network. A link that went
+        # down is the twin of one that is up: only the link is lost.
+        for station in sorted(
+            self._phones(),
+            key=lambda s: (s.word[0] != "device", s.child is None, ":" in s.serial, s.serial),
+        ):
             who = station.judged = station.identity
-            if who is None or station.word[0] != "device" or not who.serialno:
-                station.twin = ""
+            station.twin = ""
+            if who is None or not who.serialno:
                 continue
-            station.twin = served.setdefault((who.serialno, who.boot_id), station.serial)
-            if station.twin == station.serial:
-                station.twin = ""
+            key = who.serialno, who.boot_id
+            if station.word[0] == "device":
+                first = served.setdefault(key, station.serial)
+            else:
+                first = served.get(key, station.serial)
+            station.twin = first if first != station.serial else ""
 
     def _phones(self) -> list[Station]:
         return [s for s in self.stations.values() if s.is_phone]
 
     def _report(self, now: float) -> AgentReport:
-        phones = [self._phone(s, now) for s in self._phones() if not s.twin]
+        here = {s.device_id for s in self._phones() if s.word[0] == "device" and not s.twin}
+        phones: list[PhoneReport] = []
+        for station in self._phones():
+            if station.twin or (station.word[0] == "" and station.device_id in here):
+                continue  # it is there, through its other link
+            with _apart(station):
+                phones.append(self._phone(station, now))
         return replace(self.report, adb=self.adb, phones=sorted(phones, key=lambda p: p.serial))
 
     def _phone(self, station: Station, now: float) -> PhoneReport:
         health = station.health
+        why = health.why or station.other or station.trouble
+        if station.fit and not why and not station.serving:
+            why = "its worker is starting; try again in a moment"
 
         def when(at: float | None) -> str:
             if at is None:
@@ -158,9 +218,23 @@ class Agent:
             serial=station.serial,
             device_id=station.device_id,
             condition=health.condition,
-            why=health.why or station.trouble,
+            why=why,
             since=when(health.since),
             until=when(health.until),
             trusted=health.trusted,
             vitals=health.vitals,
         )
+
+
+def _is_at(hold: Hold, host: str, serial: str) -> bool:
+    return (hold.host, hold.serial) == (host, serial)
+
+
+@contextmanager
+def _apart(station: Station) -> Generator[None]:
+    """What goes wrong with one phone is not the others' trouble."""
+    try:
+        yield
+    except Exception as e:
+        if station.surprises(e):
+            log.exception("unexpected; the other phones are served all the same", serial=station.serial)

@@ -11,12 +11,15 @@ from orchestrator.domain.wire import to_json
 from workers.discovery import Reachable
 
 _LAST_WORDS = 400
+_TAIL = 8192
+"""Bytes; a log may be long."""
 
 
 class WorkerChild:
     """``python -m workers`` for one device; its log is started anew with each child."""
 
     def __init__(self, found: Reachable, environment: Mapping[str, str], folder: Path, name: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         told = folder / f"{name}.json"
         told.write_text(to_json(found), "utf-8")
         self._log = folder / f"{name}.log"
@@ -47,11 +50,16 @@ class WorkerChild:
             self._process.terminate()
 
     def kill(self) -> None:
+        """At once. It is not waited for: one that hangs in a driver ends when that lets it."""
         if self._process.poll() is None:
             self._process.kill()
-        self._process.wait()
 
     def last_words(self) -> str:
         """The end of its log: the error that it died with."""
-        lines = self._log.read_text("utf-8", "replace").strip().splitlines() if self._log.is_file() else []
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
+                lines = log.read().decode("utf-8", "replace").strip().splitlines()
+        except OSError as e:
+            return f"its log cannot be read: {e}"
         return lines[-1][-_LAST_WORDS:] if lines else "it wrote nothing"

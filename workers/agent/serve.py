@@ -2,11 +2,11 @@
 
 import os
 import signal
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,23 +14,22 @@ from pathlib import Path
 import redis
 import structlog
 
-from orchestrator.domain.agent import AgentReport, News
+from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.digest import sha256_hex
-from orchestrator.domain.errors import InfraError, NotInstalled, WireError
-from orchestrator.domain.event import Registration
+from orchestrator.domain.errors import InfraError, NotInstalled
 from orchestrator.domain.health import Rung
-from orchestrator.domain.lease import Hold
-from orchestrator.domain.names import AGENT_TTL_S, DEVICE_KEY_PREFIX, agent_key, lease_key
+from orchestrator.domain.names import AGENT_TTL_S, agent_key
 from orchestrator.domain.settings import Settings
-from orchestrator.domain.wire import from_json, to_json
-from orchestrator.storage.leases import Leases
+from orchestrator.domain.wire import from_json
 from orchestrator.storage.redis_client import RedisClient, connect
 from workers.agent.agent import Agent
 from workers.agent.child import WorkerChild
-from workers.agent.ladder import climb
+from workers.agent.farm import RedisFarm
+from workers.agent.ladder import CONNECT_S, climb, power_words
 from workers.agent.station import Identity
 from workers.discovery import Reachable, host_name, local_gpus
-from workers.news import heard
+from workers.identity import phone_id
+from workers.locks import exclusive
 from workers.transports.adb import AdbDevice, AdbServer, server_address
 from workers.transports.adb_tracking import Tracker
 
@@ -50,18 +49,24 @@ class _World:
     settings: Settings
     folder: Path
     pool: ThreadPoolExecutor
-    stop: threading.Event
 
     def identify(self, serial: str) -> Identity:
         device = AdbDevice(self.server, serial)
         properties = device.properties(timeout_s=ASK_S)
         boot = device.run(["cat", _BOOT_ID], timeout_s=ASK_S).stdout.decode("ascii", "replace").strip()
         number = properties.get("ro.serialno") or properties.get("ro.boot.serialno") or ""
-        return Identity(number, boot, properties.get("sys.boot_completed") == "1")
+        device_id = ""
+        with suppress(InfraError):  # it tells no serial number, early in a boot
+            device_id = phone_id(properties)
+        return Identity(number, boot, properties.get("sys.boot_completed") == "1", device_id)
 
-    def climb(self, rung: Rung, serial: str) -> None:
+    def connect(self, serial: str) -> None:
+        log.info("connecting again", serial=serial)
+        self.server.connect_phone(serial, CONNECT_S)
+
+    def climb(self, rung: Rung, serial: str, leave: threading.Event) -> None:
         log.info("recovering", serial=serial, rung=rung)
-        climb(rung, self.server, serial, self.settings.power_cycle, self.stop)
+        climb(rung, self.server, serial, self.settings.power_cycle, leave)
 
     def start_worker(self, found: Reachable) -> WorkerChild:
         # A serial may hold any characters, and becomes no file name.
@@ -73,39 +78,6 @@ class _World:
         return self.pool.submit(call)
 
 
-@dataclass(slots=True)
-class _Farm:
-    """Redis, which may be away for a while: then nothing is news, and nobody is told."""
-
-    client: RedisClient
-    host: str
-
-    def registrations(self) -> Mapping[int, Registration]:
-        found: dict[int, Registration] = {}
-        try:
-            for key in self.client.scan_iter(match=f"{DEVICE_KEY_PREFIX}*"):
-                text = self.client.get(key)
-                worker = from_json(Registration, text, key.decode()) if text else None
-                if worker is not None and worker.record.host == self.host:
-                    found[worker.pid] = worker
-        except (redis.RedisError, WireError) as e:
-            log.warning("registrations not read", error=str(e))
-        return found
-
-    def holds(self) -> Mapping[str, Hold]:
-        holds = Leases(self.client).holds().values()
-        return {hold.serial: hold for hold in holds if hold.host == self.host}
-
-    def busy(self, device_id: str) -> bool:
-        return self.client.exists(lease_key(device_id)) == 1
-
-    def news(self, device_id: str) -> Iterable[News]:
-        return list(heard(self.client, device_id))
-
-    def publish(self, report: AgentReport) -> None:
-        self.client.set(agent_key(self.host), to_json(report), ex=AGENT_TTL_S)
-
-
 def serve(settings: Settings, *, local: bool) -> None:
     """Follow this host's phones until SIGTERM or SIGINT; then end each worker after its batch.
 
@@ -113,20 +85,20 @@ def serve(settings: Settings, *, local: bool) -> None:
         local: serve this machine's own GPUs as well.
 
     Raises:
+        UsageError: TILEFARM_POWER_CYCLE is no command.
         BrokerUnavailable: no Redis at ``settings.broker``.
         InfraError: another agent serves this host.
     """
+    power_words(settings.power_cycle)
     client = connect(settings.broker)
     host, server = host_name(), server_address()
-    _only_one(client, host)
-    report = AgentReport(host, os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "")
     with (
-        tempfile.TemporaryDirectory(prefix="tilefarm-agent-") as folder,
+        only_one(client, host, server),
         ThreadPoolExecutor(THREADS, thread_name_prefix="phone") as pool,
     ):
-        ending = threading.Event()
-        world = _World(server, settings, Path(folder), pool, ending)
-        agent = Agent(report, world, _Farm(client, host))
+        folder = (settings.out / "logs" / "agent").resolve()
+        report = AgentReport(host, os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "")
+        agent = Agent(report, _World(server, settings, folder, pool), RedisFarm(client))
         if local:
             _serve_local(agent, settings)
         tracker = Tracker(server, agent.listed, agent.no_server)
@@ -135,36 +107,58 @@ def serve(settings: Settings, *, local: bool) -> None:
         try:
             while not stopping.asked:
                 _tick(agent)
-            ending.set()
             log.info("ending workers after their batches; a second signal ends them at once")
             agent.stop()
             deadline = time.monotonic() + STOP_S
             while agent.workers and time.monotonic() < deadline and stopping.asked < 2:
                 _tick(agent)
-        finally:
-            ending.set()
-            tracker.stop()
             agent.kill_workers()
+        finally:
+            tracker.stop()
+            agent.stop()  # also on an error of ours: workers finish their batches
+            pool.shutdown(wait=False, cancel_futures=True)
             stopping.restore()
-            client.delete(agent_key(host))
+            with suppress(redis.RedisError):  # it ends by itself
+                client.delete(agent_key(host))
             client.close()
 
 
 def _tick(agent: Agent) -> None:
     try:
         agent.tick()
-    except redis.RedisError as e:
-        log.warning("the broker does not answer", error=str(e))
+    except Exception:
+        log.exception("unexpected; going on")
     time.sleep(TICK_S)  # the period of the loop; what changes meanwhile is taken in by the next tick
 
 
-def _only_one(client: RedisClient, host: str) -> None:
+@contextmanager
+def only_one(
+    client: RedisClient, host: str, server: AdbServer, sleep: Callable[[float], object] = time.sleep
+) -> Generator[None]:
+    """This process is the only agent of its adb server, and of its host in this farm.
+
+    An agent that was killed leaves its report in Redis for some seconds; a living one renews it.
+
+    Raises:
+        InfraError: there is another one; names it.
+    """
+    with exclusive(f"agent-{server.host}-{server.port}", timeout_s=0):
+        for _ in range(AGENT_TTL_S + 2):
+            other = _reported(client, host)
+            if other is None or not Path(f"/proc/{other.pid}").exists():
+                break
+            sleep(1.0)  # for a report to end that nobody renews: its process id may be another's by now
+        else:
+            other = _reported(client, host)
+            if other is not None:
+                who = f"process {other.pid} since {other.started_at}"
+                raise InfraError(f"{host} has an agent already: {who}; end that one first")
+        yield
+
+
+def _reported(client: RedisClient, host: str) -> AgentReport | None:
     text = client.get(agent_key(host))
-    other = from_json(AgentReport, text, agent_key(host)) if text else None
-    if other is not None and Path(f"/proc/{other.pid}").exists():
-        raise InfraError(
-            f"{host} has an agent already: process {other.pid} since {other.started_at}; end that one first"
-        )
+    return from_json(AgentReport, text, agent_key(host)) if text else None
 
 
 def _serve_local(agent: Agent, settings: Settings) -> None:

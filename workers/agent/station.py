@@ -1,9 +1,12 @@
 """One device of a host as its agent sees it: health, worker, and what goes on with it just now."""
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol
+
+import structlog
 
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.health import (
@@ -32,6 +35,7 @@ STOP_S = 900.0
 FIRST_BACKOFF_S = 2.0
 LONGEST_BACKOFF_S = 300.0
 STEADY_S = 60.0
+log = structlog.get_logger()
 
 
 class Child(Protocol):
@@ -50,13 +54,16 @@ class Identity:
     serialno: str
     boot_id: str
     booted: bool
+    device_id: str
+    """Empty: it does not tell one (yet)."""
 
 
 class World(Protocol):
     """What a station can do; calls that may take long run in threads."""
 
     def identify(self, serial: str) -> Identity: ...
-    def climb(self, rung: Rung, serial: str) -> None: ...
+    def connect(self, serial: str) -> None: ...
+    def climb(self, rung: Rung, serial: str, leave: threading.Event) -> None: ...
     def start_worker(self, found: Reachable) -> Child: ...
     def later(self, call: Callable[[], object]) -> "Future[object]": ...
 
@@ -72,9 +79,17 @@ class Station:
     """adb's last word, and why."""
     identity: Identity | None = None
     device_id: str = ""
-    """Known once its worker has registered."""
+    """Known once it has answered, or its worker has registered."""
+    present: bool = False
+    """adb lists it now, with whatever word."""
+    rejoin: bool = False
+    """A network phone that left with its server: that one's successor lists it only when it is asked to."""
+    serving: bool = False
+    """Its own worker is registered."""
+    other: str = ""
+    """Who else serves it: a worker that outlives an earlier agent, another host's, one started by hand."""
     busy: bool = False
-    """Its worker has it leased for a batch: it is asked nothing meanwhile."""
+    """Somebody has it leased, also a worker of another agent or host: it is asked nothing meanwhile."""
     judged: Identity | None = None
     """The identity that twins were looked for with."""
     twin: str = ""
@@ -88,7 +103,11 @@ class Station:
     _started_at: float = 0.0
     _next_ask: float = 0.0
     _asking: "Future[object] | None" = None
-    _climbing: "tuple[Rung, Future[object]] | None" = None
+    _climbing: "tuple[Rung, Future[object], threading.Event] | None" = None
+    _joining: "Future[object] | None" = None
+    _next_join: float = 0.0
+    _join_backoff_s: float = FIRST_BACKOFF_S
+    _surprise: str = ""
     _events: list[Event] = field(default_factory=list[Event])
 
     @property
@@ -112,17 +131,48 @@ class Station:
             if state != self.listed:
                 self.listed = state
                 self._step(Listed(now, state, why))
-            for event in self._events:
+            events, self._events = self._events, []
+            for event in events:
                 self._step(event)
-            self._events.clear()
         self._step(Tick(now))
         self._watch_child(now)
         if self.is_phone:
             self._ask(now)
-            self._recover(now)
+            if serve:
+                self._recover(now)
         if self.health.condition is not Condition.MAINTENANCE:
             # A held phone's worker touches nothing: it gets no lease. It is left to say so.
-            self._staff(now, serve=serve and self._fit and not self.twin)
+            self._staff(now, serve=serve and self.fit and not self.twin and not self.other)
+
+    def leave(self) -> None:
+        """Touch it no more: a person has it, or the agent ends. What goes on there ends soon."""
+        if self._climbing is not None:
+            self._climbing[2].set()
+            self._climbing[1].cancel()
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def server_lost(self) -> None:
+        """The adb server is gone, and with it the links that it was asked for."""
+        if ":" in self.serial and self.present and not self.rejoin:
+            self.rejoin, self._next_join, self._join_backoff_s = True, 0.0, FIRST_BACKOFF_S
+
+    def join(self, now: float) -> None:
+        """Have a network phone listed again."""
+        if self._joining is not None and self._joining.done():
+            self._joining = None
+        due = self.rejoin and self._joining is None and now >= self._next_join
+        if due and self.health.condition is not Condition.MAINTENANCE:
+            self._next_join = now + self._join_backoff_s
+            self._join_backoff_s = min(2 * self._join_backoff_s, LONGEST_BACKOFF_S)
+            serial = self.serial
+            self._joining = self.world.later(lambda: self.world.connect(serial))
+
+    @property
+    def forgotten(self) -> bool:
+        """Nothing is left to watch: it may return as if it were new."""
+        idle = self.child is None and self._asking is None and self._climbing is None
+        return self.is_phone and idle and not self.present and self.health.condition is Condition.OFFLINE
 
     def stop(self, now: float) -> None:
         """End the worker after its batch; ``tick`` notices when it has ended."""
@@ -131,7 +181,7 @@ class Station:
             self.stopping_since = now
 
     @property
-    def _fit(self) -> bool:
+    def fit(self) -> bool:
         """Gates are the worker's own business: it waits there, and tells."""
         return self.health.condition in (
             Condition.ONLINE,
@@ -141,26 +191,46 @@ class Station:
         )
 
     def _step(self, event: Event) -> None:
-        self.health = step(self.health, event)
+        before, self.health = self.health, step(self.health, event)
+        if before.condition is Condition.MAINTENANCE and self.health.condition is not before.condition:
+            self.listed = "?"  # what the list said meanwhile was not heard
 
     def _collect(self, now: float) -> None:
         if self._asking is not None and self._asking.done():
             self._asking, call = None, self._asking
-            try:
-                answer = call.result()
-            except InfraError as e:
-                self.tell(Silent(now, str(e)))
-            else:
-                if isinstance(answer, Identity):
-                    self.identity = answer
-                    self.tell(Answered(now, answer.booted))
+            if not call.cancelled():
+                self._answer(now, call)
         if self._climbing is not None and self._climbing[1].done():
-            (rung, call), self._climbing = self._climbing, None
-            try:
-                call.result()
-                self._step(Tried(now, rung, ok=True))
-            except InfraError as e:
-                self._step(Tried(now, rung, ok=False, why=str(e)))
+            (rung, call, left), self._climbing = self._climbing, None
+            if not left.is_set():
+                why = self._failure(call)
+                self._step(Tried(now, rung, ok=not why, why=why))
+
+    def _answer(self, now: float, call: "Future[object]") -> None:
+        if why := self._failure(call):
+            self.tell(Silent(now, why))
+            return
+        answer = call.result()
+        if isinstance(answer, Identity):
+            self.identity = answer
+            self.device_id = answer.device_id or self.device_id
+            self.tell(Answered(now, answer.booted))
+
+    def _failure(self, call: "Future[object]") -> str:
+        """Empty, or why it did not work; nothing about one phone ends the agent."""
+        error = call.exception()
+        if error is None:
+            return ""
+        if isinstance(error, InfraError):
+            return str(error)
+        if self.surprises(error):
+            log.error("unexpected", serial=self.serial, exc_info=error)
+        return f"{type(error).__name__}: {error}"
+
+    def surprises(self, error: BaseException) -> bool:
+        """Worth a traceback in the log; the same error again, twice a second, is not."""
+        before, self._surprise = self._surprise, repr(error)
+        return before != self._surprise
 
     def _watch_child(self, now: float) -> None:
         if self.child is None:
@@ -172,10 +242,9 @@ class Station:
             return
         words, asked = self.child.last_words(), self.stopping_since is not None
         self.child, self.stopping_since = None, None
-        if asked or code == 0:
+        if asked:
             return
-        self._not_before = now + self._backoff_s
-        self._backoff_s = min(2 * self._backoff_s, LONGEST_BACKOFF_S)
+        self._back_off(now)
         if self.is_phone and code == EXIT_DEVICE:
             self._step(Failed(now, f"its worker ended: {words}"))
         else:
@@ -191,22 +260,37 @@ class Station:
             self._asking = self.world.later(lambda: self.world.identify(serial))
 
     def _recover(self, now: float) -> None:
+        """The next rung; not where somebody else works there, whose phone is well."""
         rung = wanted(self.health)
-        busy = self._climbing is not None or self._asking is not None or self.child is not None
-        if rung is not None and not busy and now - self.health.since >= GRACE_S:
-            serial = self.serial
-            self._climbing = rung, self.world.later(lambda: self.world.climb(rung, serial))
+        ours = self._climbing is not None or self._asking is not None or self.child is not None
+        theirs = self.busy or bool(self.other) or bool(self.twin)
+        if rung is not None and not ours and not theirs and now - self.health.since >= GRACE_S:
+            serial, leave = self.serial, threading.Event()
+            call = self.world.later(lambda: self.world.climb(rung, serial, leave))
+            self._climbing = rung, call, leave
             self._next_ask = now
 
     def _staff(self, now: float, *, serve: bool) -> None:
         known = self.judged == self.identity  # else it may be a twin
         if serve and known and self.child is None and now >= self._not_before:
-            self.child, self._started_at = self.world.start_worker(self.found), now
+            self._start(now)
         if not serve:
             self.stop(now)
 
-    def registered(self, device_id: str, now: float, *, busy: bool) -> None:
+    def _start(self, now: float) -> None:
+        try:
+            self.child, self._started_at = self.world.start_worker(self.found), now
+        except (OSError, ValueError) as e:
+            self._back_off(now)
+            self.trouble = f"its worker cannot be started: {e}"
+            log.error("no worker", serial=self.serial, error=str(e))
+
+    def _back_off(self, now: float) -> None:
+        self._not_before = now + self._backoff_s
+        self._backoff_s = min(2 * self._backoff_s, LONGEST_BACKOFF_S)
+
+    def registered(self, device_id: str, now: float) -> None:
         """Its worker serves; once it has for a while, all is well on the host's side."""
-        self.device_id, self.busy, self.trouble = device_id, busy, ""
+        self.device_id, self.trouble = device_id, ""
         if now - self._started_at > STEADY_S:
             self._backoff_s = FIRST_BACKOFF_S

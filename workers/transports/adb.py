@@ -213,15 +213,15 @@ def start_server(server: AdbServer, timeout_s: float = 20.0) -> AdbServer:
     """Start a server with the adb on PATH, unless one answers already. It outlives this process.
 
     Raises:
-        NotInstalled: no adb on PATH.
+        NotInstalled: none answers, and there is no adb on PATH.
         InfraError: it did not start; carries adb's words.
     """
-    adb = shutil.which("adb")
-    if adb is None:
-        raise NotInstalled("adb is not on PATH. Install it: apt install adb")
     with suppress(InfraError):
         server.version()
         return server
+    adb = shutil.which("adb")
+    if adb is None:
+        raise NotInstalled("adb is not on PATH. Install it: apt install adb")
     if server.host not in _THIS_MACHINE:
         raise InfraError(f"{server}: none answers, and it is not on this machine. Start it there.")
     try:
@@ -233,6 +233,8 @@ def start_server(server: AdbServer, timeout_s: float = 20.0) -> AdbServer:
         )
     except subprocess.TimeoutExpired as e:
         raise InfraError(f"{server}: adb start-server did not end in {timeout_s:g} s") from e
+    except OSError as e:  # it is being upgraded, say
+        raise InfraError(f"{adb}: {e.strerror or e}") from e
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip()
         raise InfraError(f"{server}: adb start-server failed ({done.returncode}): {said}")

@@ -39,16 +39,18 @@ class Tracker:
         self._stop.set()
 
     def _follow(self) -> None:
+        """Until ``stop``, whatever happens: adb may be missing for a moment while it is being upgraded."""
         while not self._stop.is_set():
             try:
                 start_server(self._server)
                 self._listen()
-            except NotInstalled as e:
+                continue
+            except (InfraError, NotInstalled) as e:
                 self._on_lost(str(e))
-                return
-            except InfraError as e:
-                self._on_lost(str(e))
-                self._stop.wait(RETRY_S)
+            except Exception as e:
+                log.exception("unexpected; the list is asked for again")
+                self._on_lost(f"{type(e).__name__}: {e}")
+            self._stop.wait(RETRY_S)
 
     def _listen(self) -> None:
         """One connection, for a while."""

@@ -1,0 +1,63 @@
+"""What an agent knows of its farm through Redis; while that is away, it goes on with what it knew last."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import redis
+import structlog
+
+from orchestrator.domain.agent import AgentReport, News
+from orchestrator.domain.event import Registration
+from orchestrator.domain.lease import Hold
+from orchestrator.domain.names import AGENT_TTL_S, agent_key, lease_key
+from orchestrator.domain.wire import to_json
+from orchestrator.storage.leases import Leases
+from orchestrator.storage.redis_client import RedisClient
+from workers.news import heard
+from workers.registry import registrations
+
+T = TypeVar("T")
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class RedisFarm:
+    """No method fails: a broker that restarts ends no worker, frees no held phone and recovers none."""
+
+    client: RedisClient
+    _registrations: Sequence[Registration] = ()
+    _holds: Sequence[Hold] = ()
+    _busy: dict[str, bool] = field(default_factory=dict[str, bool])
+    _away: bool = False
+
+    def registrations(self) -> Sequence[Registration]:
+        self._registrations = self._ask(lambda: registrations(self.client), self._registrations)
+        return self._registrations
+
+    def holds(self) -> Sequence[Hold]:
+        self._holds = self._ask(lambda: list(Leases(self.client).holds().values()), self._holds)
+        return self._holds
+
+    def busy(self, device_id: str) -> bool:
+        before = self._busy.get(device_id, False)
+        self._busy[device_id] = self._ask(lambda: self.client.exists(lease_key(device_id)) == 1, before)
+        return self._busy[device_id]
+
+    def news(self, device_id: str) -> Iterable[News]:
+        return self._ask(lambda: list(heard(self.client, device_id)), list[News]())
+
+    def publish(self, report: AgentReport) -> None:
+        text = to_json(report)
+        self._ask(lambda: self.client.set(agent_key(report.host), text, ex=AGENT_TTL_S), None)
+
+    def _ask(self, question: Callable[[], T], known: T) -> T:
+        try:
+            answer = question()
+        except (redis.RedisError, OSError) as e:
+            if not self._away:
+                log.warning("the broker does not answer; going on with what is known", error=str(e))
+            self._away = True
+            return known
+        self._away = False
+        return answer
