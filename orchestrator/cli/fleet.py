@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestrator.domain.agent import PhoneReport
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.event import Registration
@@ -39,6 +40,8 @@ class Fleet:
     missing: list[Missing]
     """Devices that were listed or asked for and cannot be used."""
     workers: list["PrivateWorker"] = field(default_factory=list["PrivateWorker"])
+    serials: dict[str, str] = field(default_factory=dict[str, str])
+    """Of missing phones of a farm, with the device id."""
 
     def require_devices(self) -> None:
         """Raises InfraError when there is nothing to run on; says why, and what next."""
@@ -47,7 +50,8 @@ class Fleet:
         reasons = "; ".join(f"{m.device_id}: {m.why}" for m in self.missing)
         if not reasons:
             raise InfraError(
-                f"no worker is registered at {shown(self.broker.url)}: start one with `tilefarm worker`"
+                f"no worker is registered at {shown(self.broker.url)}: start `tilefarm agent` on a host "
+                "with devices, or `tilefarm worker` for one of them"
             )
         raise InfraError(f"no device can be used: {reasons}. `tilefarm doctor` checks this machine")
 
@@ -127,8 +131,10 @@ def open_fleet(
             broker = Broker(settings.broker)
             stack.callback(broker.close)
             records = [r.record for r in broker.registrations().values()]
-            fleet = choose(Fleet(broker, records, _unserved(broker, records)), wanted)
-            yield _without_held(fleet)
+            phones = _unserved(broker, records)
+            missing = [Missing(p.device_id or p.serial, "", why) for p, why in phones]
+            serials = {p.serial: p.device_id for p, _ in phones if p.device_id}
+            yield _without_held(choose(Fleet(broker, records, missing, serials=serials), wanted))
             return
         say("starting a private redis-server")
         url = stack.enter_context(private_redis())
@@ -179,18 +185,18 @@ def choose(fleet: Fleet, wanted: Sequence[str], found: Found | None = None) -> F
     for name in wanted:
         listed = {f.serial for f in found.reachable if f.answers_to(name)} if found else set[str]()
         there = [d for d in fleet.devices if d.serial in listed or answers_to(d, name)]
-        lost = [m for m in fleet.missing if m.device_id in (name, *listed)]
+        lost = [m for m in fleet.missing if m.device_id in (name, fleet.serials.get(name), *listed)]
         kept += [d for d in there if d not in kept]
         missing += [m for m in lost or ([] if there else _unmet(fleet, name)) if m not in missing]
     fleet.devices, fleet.missing = kept, missing
     return fleet
 
 
-def _unserved(broker: Broker, served: Sequence[DeviceRecord]) -> list[Missing]:
+def _unserved(broker: Broker, served: Sequence[DeviceRecord]) -> list[tuple[PhoneReport, str]]:
     """Phones that an agent knows and that no worker serves now, with what is wrong with each."""
     known = {d.device_id for d in served} | {d.serial for d in served}
     return [
-        Missing(phone.device_id or phone.serial, "", f"{phone.condition} on {agent.host}: {phone.why}")
+        (phone, f"{phone.condition} on {agent.host}: {phone.why or 'it has no worker yet'}")
         for agent in broker.agents()
         for phone in agent.phones
         if phone.device_id not in known and phone.serial not in known
