@@ -1,5 +1,6 @@
 """The task around a session: each case runs once, and each gets its row whatever happens."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,10 +107,19 @@ def test_a_device_that_never_comes_free_gives_infra_rows(
 def test_waiting_for_a_shared_processor_is_news(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.01)
-    with exclusive("resource-cpu@buildhost", timeout_s=0):
+    tell = ResultSink.progress
+    with ExitStack() as other:
+        other.enter_context(exclusive("resource-cpu@buildhost", timeout_s=0))
+
+        def ends_when_told(sink: ResultSink, news: Progress) -> None:
+            tell(sink, news)
+            if news.state == "waiting":
+                other.close()
+
+        monkeypatch.setattr(ResultSink, "progress", ends_when_told)
         handle(stock.batch(stock.job("case-1"), run_id="task-waits"), bench(phone), client, "worker-1")
-    assert Progress("fake-1", "waiting", detail="cpu@buildhost") in events(redis_url, "task-waits")
+    assert events(redis_url, "task-waits")[0] == Progress("fake-1", "waiting", detail="cpu@buildhost")
+    assert [t.verdict for t in trials(redis_url, "task-waits")] == [Verdict.PASS]
 
 
 def test_only_the_devices_own_trouble_is_news_for_its_agent(
