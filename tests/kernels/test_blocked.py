@@ -165,12 +165,13 @@ def _both(precision_of: int) -> str:
 
 def test_named_inputs_pass(any_bench: Bench, blocked: LoadedKernel) -> None:
     """Precisions take turns, the other way round on the next driver; inputs that share a shape share a
-    program, one after another."""
+    program, one after another. lavapipe, which compiles slowly, has a third of the shapes."""
     any_bench.repeats = 0
     turn = DRIVERS.index(any_bench.name)
     cases = [
         named_case(blocked.kernel, inputs, api=any_bench.driver.api, precision=_both(turn + group), **SMALL)
         for group, shape in enumerate(GROUPS)
+        if turn != 1 or group % 3 == 0
         for inputs, workload in WORKLOADS.items()
         if str(workload) == shape
     ]
@@ -195,16 +196,17 @@ def test_shapes_pass(any_bench: Bench, blocked: LoadedKernel) -> None:
     _assert_pass(any_bench, blocked, cases)
 
 
-def test_full_text_and_short_text_agree_to_the_bit(any_bench: Bench, blocked: LoadedKernel) -> None:
+@pytest.mark.parametrize("name", ["llvmpipe", "lavapipe"])
+def test_full_text_and_short_text_agree_to_the_bit(name: str, tmp_path: Path, blocked: LoadedKernel) -> None:
     """Loads ahead of their use change no number. (SwiftShader fuses multiply and add where it likes.)"""
-    api, same = any_bench.driver.api, any_bench.name != "swiftshader"
+    bench = Bench(tmp_path, name, repeats=0)
     workload: dict[str, AxisValue] = {"seq": 33, "kv_seq": 40, "head_dim": 12, "heads": 1, "causal": True}
     cases = [
-        make_case(blocked.kernel, workload, axes={**SMALL, "api": api, "unroll": unroll})
+        make_case(blocked.kernel, workload, axes={**SMALL, "api": driver(name).api, "unroll": unroll})
         for unroll in ("short", "full")
     ]
-    short, full = _assert_pass(any_bench, blocked, cases)
-    assert not same or short.numerics.hash == full.numerics.hash
+    short, full = _assert_pass(bench, blocked, cases)
+    assert short.numerics.hash == full.numerics.hash
 
 
 def test_long_heads_loop_over_two_chunks_at_a_time(tmp_path: Path, blocked: LoadedKernel) -> None:
