@@ -10,6 +10,9 @@ import structlog
 OUTAGE_S = 300.0
 """An outage up to so long costs a batch nothing."""
 POLL_S = 0.5
+QUIET_S = 10.0
+"""What may be left out (news, polls) is left out for so long after an error: a link that hangs takes seconds
+for each try, and the runner's output is not read meanwhile."""
 log = structlog.get_logger()
 T = TypeVar("T")
 

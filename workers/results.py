@@ -1,5 +1,6 @@
 """Where a worker puts results: inserted once in Redis, with an event for whoever watches the run."""
 
+import time
 from collections.abc import Iterable
 
 import redis
@@ -13,7 +14,7 @@ from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, token_key, tri
 from orchestrator.domain.trial import Trial, trial_key
 from orchestrator.domain.wire import to_json
 from orchestrator.storage.redis_client import RedisClient
-from workers.patience import patiently
+from workers.patience import QUIET_S, patiently
 
 log = structlog.get_logger()
 
@@ -48,6 +49,7 @@ class ResultSink:
         self._events = events_key(run_id)
         self._insert = client.register_script(_INSERT_ONCE)
         self._tell = client.register_script(_TELL)
+        self._quiet_until = 0.0
 
     def not_done(self, device_id: str, cases: Iterable[CaseJob]) -> list[CaseJob]:
         """Cases of a (possibly repeated) batch whose result is not in yet."""
@@ -78,7 +80,10 @@ class ResultSink:
 
     def progress(self, news: Progress) -> None:
         """Tell whoever watches; news that cannot be told is no reason to lose the batch that it is about."""
+        if time.monotonic() < self._quiet_until:
+            return
         try:
             self._tell(keys=[self._events], args=[to_json(news), RUN_KEYS_TTL_S])
         except redis.RedisError as e:
+            self._quiet_until = time.monotonic() + QUIET_S
             log.warning("progress not told", error=str(e))

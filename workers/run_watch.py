@@ -8,7 +8,7 @@ import structlog
 from orchestrator.domain.errors import RunCancelled
 from orchestrator.domain.names import RUN_KEYS_TTL_S, cancelled_key, given_up_key
 from orchestrator.storage.redis_client import RedisClient
-from workers.patience import patiently
+from workers.patience import QUIET_S, patiently
 
 POLL_S = 1.0
 _GIVE_UP = """
@@ -41,6 +41,7 @@ class RunWatch:
         try:
             why = self._client.get(cancelled_key(self._run_id))
         except redis.RedisError as e:
+            self._next = time.monotonic() + QUIET_S
             log.warning("whether the run goes on is not known", run=self._run_id, error=str(e))
             return
         if why is not None:

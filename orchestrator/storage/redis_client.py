@@ -39,8 +39,11 @@ class RedisClient(Protocol):
     def close(self) -> None: ...
 
 
-def connect(url: str) -> RedisClient:
+def connect(url: str, *, answer_s: float = 30.0) -> RedisClient:
     """For ``redis://…`` and for a private server's ``redis+socket:///PATH`` (kombu's spelling).
+
+    Args:
+        answer_s: so long each command may take.
 
     Raises:
         BrokerUnavailable: nothing answers there.
@@ -52,7 +55,7 @@ def connect(url: str) -> RedisClient:
             library.Redis.from_url(
                 url.replace("redis+socket://", "unix://"),
                 socket_connect_timeout=5,
-                socket_timeout=30,
+                socket_timeout=answer_s,
                 health_check_interval=10,
             ),
         )

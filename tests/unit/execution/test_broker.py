@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
@@ -159,6 +160,13 @@ def test_on_demand_work_is_served_before_nightly_work() -> None:
 def test_nothing_there_says_so_at_once() -> None:
     with pytest.raises(BrokerUnavailable, match=r"broker redis\+socket:///nowhere/redis\.sock"):
         Broker("redis+socket:///nowhere/redis.sock")
+
+
+def test_a_server_that_takes_calls_and_never_answers_is_not_waited_for_longer_than_asked() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        with pytest.raises(BrokerUnavailable, match=f"broker {url}"):
+            connect(url, answer_s=0.05)
 
 
 @pytest.mark.parametrize("url", ["http://somewhere", "redis://[broken", "nonsense"])

@@ -17,7 +17,9 @@ from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.results_fixture import case, trial
 from tests.unit.execution.redis_fixture import raw_client, seconds_left
+from workers import run_watch
 from workers.results import ResultSink
+from workers.run_watch import RunWatch
 
 POINT = case()
 TRIAL = trial(POINT, "phone")
@@ -105,13 +107,19 @@ def test_g3_08_news_alone_ends_by_itself_too(client: RedisClient, redis_url: str
     assert 0 < seconds_left(redis_url, events_key("run-news")) <= RUN_KEYS_TTL_S
 
 
-def test_news_that_cannot_be_told_costs_no_batch() -> None:
+def test_news_that_cannot_be_told_costs_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try may take seconds on a link that hangs, in which the runner's output is not read."""
+    monkeypatch.setattr(run_watch, "POLL_S", 0.0)
     with private_redis() as url:
         client = connect(url)
+    sink, run = ResultSink(client, "run-gone"), RunWatch(client, "run-gone", "phone")
     with structlog.testing.capture_logs() as logs:
-        ResultSink(client, "run-gone").progress(Progress("phone", "started", "case-1"))
+        for n in range(3):
+            sink.progress(Progress("phone", "started", f"case-{n}"))
+            run.check()
     client.close()
-    assert [entry["event"] for entry in logs] == ["progress not told"]
+    events = [entry["event"] for entry in logs]
+    assert events == ["progress not told", "whether the run goes on is not known"], "each is tried once"
 
 
 def test_g3_03_connections_that_are_cut_cost_nothing(
