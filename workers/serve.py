@@ -41,7 +41,7 @@ def serve(found: Reachable, broker: str, settings: Settings) -> None:
     """
     client = connect(broker)
     _await_release(client, found.serial, lambda h: (h.host, h.serial) == (host_name(), found.serial))
-    bench = _open(found, client, settings)
+    bench = open_alone(found, client, settings)
     client.delete(news_key(bench.record.device_id))  # of earlier workers, and maybe of another host
     heartbeat = Heartbeat(client, bench.record)
     app = make_app(broker, bench, client, heartbeat.registration.worker_id)
@@ -54,7 +54,7 @@ def serve(found: Reachable, broker: str, settings: Settings) -> None:
         client.close()
 
 
-def _open(found: Reachable, client: RedisClient, settings: Settings) -> Bench:
+def open_alone(found: Reachable, client: RedisClient, settings: Settings) -> Bench:
     """A phone is probed under its lease: not beside a batch of another worker, nor while a person has it.
 
     All that is asked of it before is who it is. This machine's own GPUs were probed by whoever found them.
