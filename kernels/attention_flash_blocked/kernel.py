@@ -14,7 +14,7 @@ row through shared memory, a number through shuffles in subgroups of exactly so 
 ``precision`` fp16 multiplies and adds pairs of halves in one instruction (halves.comp.j2), which gives a sum
 two runs in 16 bits: of head_dim/2 products of q and K, and of BC/2 weighted values, after which the output
 goes on in fp32. Logits, weights before they are rounded, and their sum are fp32. q stays in shared memory,
-and as many weights as then fit 48 KiB.
+and as many weights as then fit ``shared_kib``: 48 on desktop GPUs, 32 on many phones.
 
 Shared memory decides how many workgroups a multiprocessor holds. Measured on an H200 (Vulkan, driver
 580.159.04, a micro benchmark with the same loops): about 53 KB for all workgroups, each of which takes 1 KB
@@ -45,8 +45,8 @@ UNROLLED_DIMENSIONS = 64
 WAVE = 32
 """Invocations whose rows lie next to each other in a tile; a matter of banks, not of correctness."""
 
-SHARED_BYTES = 49152
-"""What a workgroup may have on desktop GPUs; decides how many weights of a tile lie there at once."""
+SHARED_KIB = 48
+"""Default of ``shared_kib``: what a workgroup may have on desktop GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,15 @@ class Geometry:
     chunk: int
     units: int
     """Words of a row of q, k, v and o."""
+    limit: int
+    """Bytes of shared memory that a workgroup in fp16 fills with weights, as far as they go."""
 
     @classmethod
     def of(cls, case: Case) -> Self:
         br, bc = tile_of(case)
         units = ceil_div(AttentionShape.of(case).head_dim, 4)
-        return cls(br, bc, int(case.axes["rows"]), int(case.axes["chunk"]), units)
+        limit = 1024 * int(case.axes["shared_kib"])
+        return cls(br, bc, int(case.axes["rows"]), int(case.axes["chunk"]), units, limit)
 
     @property
     def lanes(self) -> int:
@@ -150,7 +153,7 @@ class HalfGeometry(Geometry):
     @property
     def pairs(self) -> int:
         """Of weights that an invocation has in shared memory at once: the most with which all fits."""
-        fitting = [n for n in (4, 2) if 16 * self._shared_words(n) <= SHARED_BYTES]
+        fitting = [n for n in (4, 2) if 16 * self._shared_words(n) <= self.limit]
         return fitting[0] if fitting else 1
 
     @property
@@ -200,6 +203,7 @@ class AttentionFlashBlocked(AttentionKernel):
         Axis("chunk", (8, 16, 32), default=16),
         Axis("unroll", ("full", "short"), default="full"),
         Axis("subgroup", (0, 4, 8, 16, 32, 64), default=0),
+        Axis("shared_kib", (16, 32, 48), default=SHARED_KIB),
     )
     online = True
     extras = frozenset(EXTRAS)
@@ -213,6 +217,8 @@ class AttentionFlashBlocked(AttentionKernel):
             return f"subgroup {subgroup} < {holds}"
         if subgroup and geometry.invocations % subgroup:
             return f"subgroup {subgroup} does not divide {geometry.invocations} invocations"
+        if case.axes["shared_kib"] != SHARED_KIB and not computes_in_half(case):
+            return f"shared_kib {case.axes['shared_kib']} decides nothing in {case.axes['precision']}"
         return super().invalid(case) or (_impossible_in_half(case) if computes_in_half(case) else None)
 
     def half_run(self, case: Case) -> int:
