@@ -145,11 +145,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="false_alarms")
     parser.add_argument("--seeds", type=int, default=1000, help="of each kernel, precision and driver")
     parser.add_argument("--first", type=int, default=1, help="first seed")
+    parser.add_argument("--driver", action="append", choices=[*DRIVERS, *OWN_GPU], help="default: software")
     given = parser.parse_args()
     seeds = range(int(given.first), int(given.first) + int(given.seeds))
     total, alarms, began = 0, 0, time.monotonic()
     print(f"{'kernel':26} {'driver':12} {'precision':14} {'cases':>6} {'alarms':>7} {'allowed/seen':>13}")
-    for name in DRIVERS:
+    for name in given.driver or DRIVERS:
         for kernel, loaded in kernels().items():
             for precision, row in run(name, loaded, seeds).items():
                 total, alarms = total + row.cases, alarms + row.alarms
