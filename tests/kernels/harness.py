@@ -126,6 +126,9 @@ class Bench:
     """Bring every output tensor back."""
     replays: int = 1
     repeats: int = 1
+    unoptimised: bool = False
+    """Mesa's drivers compile without LLVM's optimisations, in two thirds of the time: for what depends on
+    the text alone."""
     _runs: int = 0
     _data: dict[str, tuple[Mapping[str, Array], Reference]] = field(
         default_factory=dict[str, tuple[Mapping[str, Array], Reference]]
@@ -156,7 +159,7 @@ class Bench:
             capture_output=True,
             timeout=_FINISH_S,
             check=False,
-            env=self.driver.environment,
+            env={**self.driver.environment, **({"GALLIVM_PERF": "nopt"} if self.unoptimised else {})},
         )
         stream = ResultStream("runner")
         for line in done.stdout.splitlines(keepends=True):

@@ -7,11 +7,12 @@ import pytest
 
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
+from tests.kernels.attention_mutant import Mutant, assert_all_killed
 from tests.kernels.emulated_matrices import emulated
 from tests.kernels.harness import KERNELS, Bench, make_case
+from tests.kernels.mutants_matrix import MUTANTS, NAME
 from tests.kernels.named_inputs import BASE, WORKLOADS
 
-NAME = "attention_flash_matrix"
 Workload = dict[str, AxisValue]
 
 
@@ -24,7 +25,7 @@ def loaded(tmp_path: Path) -> LoadedKernel:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path / "jobs", "lavapipe")
+    return Bench(tmp_path / "jobs", "lavapipe", repeats=0, unoptimised=True)
 
 
 def _assert_passes(bench: Bench, loaded: LoadedKernel, *cases: Case) -> None:
@@ -71,3 +72,15 @@ def test_named_inputs(bench: Bench, loaded: LoadedKernel) -> None:
         for name in (*names, "n15_nan_row", "n15_inf_row")
     ]
     _assert_passes(bench, loaded, *cases)
+
+
+def test_mutants_are_killed_where_they_are_wrong(tmp_path: Path, bench: Bench, loaded: LoadedKernel) -> None:
+    """Each broken in its own text, before matrices are put in."""
+
+    def broken(mutant: Mutant) -> LoadedKernel:
+        folder = tmp_path / "emulated" / mutant.name
+        folder.mkdir(parents=True)
+        return emulated(mutant.load(tmp_path / "mutants"), folder)
+
+    bench.folder.mkdir()
+    assert_all_killed(bench, loaded, [(mutant, broken(mutant)) for mutant in MUTANTS], {"tile": "16x16"})
