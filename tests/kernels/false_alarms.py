@@ -19,7 +19,7 @@ import numpy as np
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.domain.kernel import Kernel
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
-from tests.kernels.drivers import DRIVERS, OWN_GPU, driver
+from tests.kernels.drivers import DRIVERS, OWN_GPU, Driver, driver
 from tests.kernels.harness import KERNELS, Bench, Outcome, make_case
 
 CASES_A_JOB = 250
