@@ -21,6 +21,9 @@ truncates has biased errors and may leave the budget at long accumulations; that
    min(n, λ·√(n·g)), g keys in the largest group; λ√n for random keys, never above the worst case n.
    A kernel that sums tiles of B keys by themselves, and only then adds that sum to the one of earlier tiles,
    rounds a term at most r = B + ⌈kv_seq/B⌉ times: r takes the place of n where it is smaller, as for l in 4.
+   An addition of two floats errs by no more than the smaller of them. So light keys, p_j < u, owe at most
+   their own share Σ p_j|v_jd|, in whatever order they are added, and n counts the others only; twice where
+   sums are rescaled, as every other key may bring a new maximum. The lesser of both bounds holds.
 4. Accumulation of l, u·growth, and division (2.5 ULP, then one product), 6u: relative.
 5. fp16 output (fp16_storage): packHalf2x16 does not fix the rounding mode (ESSL 3.10 section 4.7), so a
    whole fp16 ULP, 2⁻¹⁰ relative, and 2⁻²⁴ absolute where fp16 is subnormal. Rounding of inputs is in the
@@ -81,7 +84,7 @@ from orchestrator.ops.attention_mask import LogitMask
 from orchestrator.ops.attention_shape import AttentionShape
 from orchestrator.ops.tolerances import ToleranceCache, rounded_up
 
-BUDGET_VERSION = 2
+BUDGET_VERSION = 3
 """Part of the code hash: raise it whenever a formula here changes."""
 
 CONFIDENCE = 4.0
@@ -228,9 +231,8 @@ class _KeyHead:
             absolute += self._mask_errors(dot, delta, s, p, centred, o)
         absolute += self._exp_errors(s, x, p, centred, o)
         weighted = p @ np.abs(self._values)
-        roundings = np.minimum(limits, self._longest_path())
-        growth = np.minimum(roundings, CONFIDENCE * np.sqrt(roundings * self._largest_group))
-        absolute += np.float32(U32) * growth[:, None].astype(np.float32) * weighted
+        summed, relative = self._sum_errors(p, limits, weighted)
+        absolute += summed
         if self._arithmetic.mediump:
             absolute += np.float32(U_MEDIUMP) * weighted + np.float32(MEDIUMP_SMALLEST)
         if self._arithmetic.half_products:
@@ -241,7 +243,7 @@ class _KeyHead:
             absolute += self._half_run_errors(p, o)
         if self._arithmetic.half_weights:
             absolute += self._half_weight_errors(p, total[usable], centred, o)
-        rtol = U32 * float(growth.max()) + 6 * U32
+        rtol = relative + 6 * U32
         if self._arithmetic.half_output:
             rtol += HALF_ULP
             absolute += np.float32(HALF_SUBNORMAL)
@@ -252,6 +254,23 @@ class _KeyHead:
             ((absolute + np.float32(rtol) * np.abs(reference)).astype(np.float64) ** 2).sum()
         )
         sums.ref_sq += float((reference.astype(np.float64) ** 2).sum())
+
+    def _sum_errors(self, p: F32, limits: NDArray[np.int_], weighted: F32) -> tuple[F32, float]:
+        """Of o for every element, and of l relative to it: the largest of all rows."""
+        growth = U32 * self._growth(limits)
+        errors = growth.astype(np.float32)[:, None] * weighted
+        light = np.where(p < U32, p, np.float32(0))
+        if not light.any():
+            return errors, float(growth.max())
+        heavy = np.count_nonzero(p >= U32, axis=1) * (2 if self._arithmetic.online else 1)
+        fewer = U32 * self._growth(np.minimum(limits, heavy))
+        others = fewer.astype(np.float32)[:, None] * weighted + light @ np.abs(self._values)
+        return np.minimum(errors, others), float(np.minimum(growth, fewer + light.sum(axis=1)).max())
+
+    def _growth(self, additions: NDArray[np.int_]) -> NDArray[np.float64]:
+        """Roundings that add up, of so many additions."""
+        roundings = np.minimum(additions, self._longest_path())
+        return np.minimum(roundings, CONFIDENCE * np.sqrt(roundings * self._largest_group))
 
     def _longest_path(self) -> int:
         """Additions that a term of o or l can go through."""
