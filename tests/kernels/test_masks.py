@@ -4,7 +4,16 @@ Kernels take turns over the drivers. llvmpipe and lavapipe, which compile for a 
 less than SwiftShader; on llvmpipe every input meets both kernels, flash with rows of its own or shared.
 """
 
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
 from orchestrator.domain.case import AxisValue, Case
+from orchestrator.domain.kernel import Array
 from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.drivers import DRIVERS, driver
 from tests.kernels.harness import Bench, Outcome, make_case
@@ -19,6 +28,14 @@ TURNS: tuple[Turn, ...] = (
     ("attention_flash", {"rows": 2, "pad": 1}),
 )
 """All templates, with the axes that other tests leave out."""
+
+BLOCKED: dict[str, AxisValue] = {"tile": "16x16", "rows": 4, "chunk": 8, "unroll": "short"}
+SOONEST: dict[str, dict[str, AxisValue]] = {
+    "attention_naive": {"tile": "8x8", "vector": 1},
+    "attention_flash": {"tile": "8x8", "vector": 1},
+    "attention_flash_blocked": BLOCKED,
+}
+"""Variants that a driver on the processor compiles soonest."""
 
 SHAPES: tuple[Workload, ...] = (
     {"seq": 19, "kv_seq": 40, "head_dim": 12, "causal": True, "align": "top_left"},
@@ -38,7 +55,7 @@ SHARED_ROWS = {"llvmpipe": 64, "swiftshader": 80}
 """Text that is unrolled over head_dim: seconds to compile."""
 
 UNUSED_ROWS: Workload = {"seq": 8, "kv_seq": 37, "head_dim": 8, "heads": 3}
-ALL_HEADS: Workload = {"seq": 128, "head_dim": 4, "heads": 20}
+ALL_HEADS: Workload = {"seq": 128, "head_dim": 4, "heads": 20, "kv_heads": 20}
 
 
 def _way(bench: Bench, number: int) -> dict[str, AxisValue]:
@@ -84,6 +101,60 @@ def test_n4_n12_and_g1_04_masks_as_they_are_spelled(
             cases.append((loaded, named_case(loaded.kernel, inputs, shape, api=api, **axes, **way)))
     outcomes = _run(any_bench, cases)
     assert {o.case.inputs for o in outcomes} == set(MASKED_WORKLOADS)
+
+
+@pytest.mark.parametrize("name", ["llvmpipe", "swiftshader"])
+def test_masked_inputs_pass_in_blocks_of_registers(
+    name: str, tmp_path: Path, kernels: dict[str, LoadedKernel]
+) -> None:
+    """Precisions take turns, the other way round on the other driver. (Tiled attention has its own.)"""
+    bench, turn = Bench(tmp_path, name), int(name == "llvmpipe")
+    blocked = kernels["attention_flash_blocked"]
+    cases: Cases = []
+    for n, inputs in enumerate(MASKED_WORKLOADS):
+        half = (n + turn) % 2 and inputs != "n4_mask_1e9"
+        way: dict[str, AxisValue] = {"precision": "fp16_storage"} if half else {}
+        cases.append((blocked, named_case(blocked.kernel, inputs, api=bench.driver.api, **BLOCKED, **way)))
+    _run(bench, cases)
+
+
+@pytest.mark.parametrize("name", ["llvmpipe", "lavapipe"])
+def test_g1_04_causality_and_a_mask_together_empty_a_row(
+    name: str, tmp_path: Path, kernels: dict[str, LoadedKernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G1-04 as in the field: 2 heads, 4 rows, 4 keys, causal, and a mask that removes key 0, the only one
+    that row 0 sees. Bits and -inf: row 0 is exactly 0. -65504 and -1e9, which are numbers: v of key 0."""
+    bench = Bench(tmp_path, name)
+    workload: Workload = {"seq": 4, "kv_seq": 4, "head_dim": 8, "heads": 2, "causal": True}
+    spellings = (("boolean", -np.inf), ("additive", -np.inf), ("additive", -65504.0), ("additive", -1e9))
+    cases: Cases = []
+    for kernel, axes in SOONEST.items():
+        for mask, value in spellings:
+            loaded = _spelled(kernels[kernel], value, monkeypatch)
+            shape, variant = {**workload, "mask": mask}, {"api": bench.driver.api, **axes}
+            case = make_case(loaded.kernel, shape, inputs="n4_causal_and_mask", axes=variant)
+            cases.append((loaded, case))
+    for at, outcome in enumerate(_run(bench, cases)):
+        assert (outcome.reference[:, 0] == (0.0 if at % 4 < 2 else 1.0)).all()
+        assert (outcome.reference[:, 1:] == np.array([2.0, 2.5, 3.0])[:, None]).all()
+
+
+def _spelled(true: LoadedKernel, value: float, monkeypatch: pytest.MonkeyPatch) -> LoadedKernel:
+    """The kernel with inputs whose mask has ``value`` instead of -inf."""
+    kernel = copy(true.kernel)
+
+    def inputs(case: Case) -> Mapping[str, Array]:
+        made = dict(true.kernel.inputs(case))
+        if case.workload["mask"] == "additive":
+            made["mask"] = np.where(np.isneginf(made["mask"]), np.float32(value), made["mask"])
+        return made
+
+    def data_key(case: Case) -> str:
+        return f"{true.kernel.data_key(case)} {value}"
+
+    monkeypatch.setattr(kernel, "inputs", inputs)
+    monkeypatch.setattr(kernel, "data_key", data_key)
+    return replace(true, kernel=kernel)
 
 
 def test_windows_alignments_and_caches(any_bench: Bench, kernels: dict[str, LoadedKernel]) -> None:
@@ -137,16 +208,17 @@ def test_n13_unused_rows_change_no_bit(any_bench: Bench, kernels: dict[str, Load
 def test_g1_10_a_mask_is_one_for_all_heads_and_aligned_with_rows_and_keys(
     any_bench: Bench, kernels: dict[str, LoadedKernel]
 ) -> None:
-    """G1-10: 20 heads that all differ, 128 rows, a mask without symmetry; every element is compared.
+    """G1-10: 20 heads that all differ, 128 rows, a mask without symmetry, K and V as they are and transposed
+    (rows first); every element is compared.
 
     The mutant ``mask_aligned_on_the_left`` is what was found in the field."""
     api, first = any_bench.driver.api, DRIVERS.index(any_bench.name)
-    masks = ("additive", "boolean")
+    masks, orders = ("additive", "boolean"), ("head", "row")
     cases = [
         pair
         for n, turn in enumerate(TURNS[1:3] if first % 2 else TURNS[:2])
         for pair in _case(
-            kernels, turn, {"kv_heads": 20, **ALL_HEADS, "mask": masks[(n + first) % 2]}, api=api
+            kernels, turn, {**ALL_HEADS, "kv_order": orders[n], "mask": masks[(n + first) % 2]}, api=api
         )
     ]
     for outcome in _run(any_bench, cases):
