@@ -203,3 +203,21 @@ def test_variants_of_a_workload_share_tolerances_unless_their_arithmetic_differs
     assert a == b
     low = make_case(kernel, workload, axes={"hint": "mediump"})
     assert kernel.tolerance(low, kernel.inputs(low))["o"].atol > a.atol
+
+
+def test_keys_of_no_weight_owe_no_more_than_they_add() -> None:
+    """4095 keys whose logits lie 40 below one: as many roundings as that one owes, not sixty times as many.
+
+    Added in fp32 in any order, light keys change a sum of weight 1 by at most what they are.
+    """
+    shape = _shape(2, kv_seq=4096)
+    q, k, v = (np.ones((2, n, 64), np.float32) for n in (2, 4096, 4096))
+    k *= np.float32(-40 / 8)
+    k[:, 4000] = 0
+    v[:, :, 0] = np.linspace(-1, 1, 4096)
+    light = attention_tolerance(q, k, v, shape, PLAIN)
+    one = attention_tolerance(q, k[:, 4000:4001], v[:, 4000:4001], _shape(2, kv_seq=1), PLAIN)
+    assert light.rtol == pytest.approx(one.rtol, rel=0.2)
+    heavy = attention_tolerance(q, k * np.float32(0.01), v, shape, PLAIN)
+    assert light.rtol < heavy.rtol / 100
+    assert 0 < _worst_ratio(light, _fp32(q, k, v, shape), attention_reference(q, k, v, shape)) <= 1
