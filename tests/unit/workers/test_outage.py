@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from celery.worker import state as celery_state
 
 from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Registration
@@ -141,6 +142,27 @@ def test_outages_without_end_blame_no_shader(
         assert [t.verdict for t in trials(redis_server.url, "outage-long")] == [Verdict.PASS]
         assert client.hgetall(begun_key("outage-long")) == {}
         client.close()
+
+
+def test_a_worker_that_is_told_to_stop_does_not_wait_for_a_redis_that_ended_with_its_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its run was killed, and the private Redis with it: nobody starts that again."""
+    monkeypatch.setattr(patience, "STOPPING_S", 0.0)
+    with server(keeps=False) as redis_server:
+        client = connect(redis_server.url)
+    tries: list[int] = []
+
+    def ping() -> bool:
+        tries.append(1)
+        if len(tries) == 3:
+            monkeypatch.setattr(celery_state, "should_stop", 0)  # as its handler of SIGTERM does
+        return client.ping()
+
+    with pytest.raises(redis.RedisError):
+        patience.patiently("anything", ping)
+    assert len(tries) == 3
+    client.close()
 
 
 def _in_hand(client: RedisClient, run_id: str, holder: str, job: CaseJob) -> Losses:
