@@ -68,6 +68,8 @@ class Gates:
     free_bytes: int = 256 << 20
     silences: int = 3
     """Questions without an answer before a listed phone counts as lost."""
+    steady_s: float = 3600.0
+    """Online for so long without trouble: the next trouble is a new one, for the mildest rung."""
     boot_s: float = 600.0
     """A phone that answers and is still starting after so long will not finish by itself."""
     quarantine_s: float = 1800.0
@@ -172,7 +174,7 @@ class Health:
     until: float | None = None
     """End of a quarantine."""
     rung: int = 0
-    """Rungs of the ladder that were tried since it was last trusted."""
+    """Rungs of the ladder that were tried since it was last trusted, or steady."""
     silences: int = 0
     quarantines: int = 0
     trusted: bool = False
@@ -233,7 +235,10 @@ def step(health: Health, event: Event, gates: Gates | None = None) -> Health:
             return _tried(health, event, gates)
         case Vouched():
             return replace(health, trusted=True, rung=0, quarantines=0)
-        case Returned() | Tick():
+        case Tick():
+            steady = health.condition is Condition.ONLINE and event.at - health.since >= gates.steady_s
+            return replace(health, rung=0) if steady else health
+        case Returned():
             return health
 
 

@@ -174,6 +174,47 @@ def test_a_phone_that_a_rung_lost_is_tried_further() -> None:
     assert wanted(health) is Rung.POWER_CYCLE
 
 
+@pytest.mark.parametrize(
+    "state", ["recovery", "sideload", "rescue", "bootloader", "host", "detached", "unknown"]
+)
+def test_a_phone_that_is_not_in_android_is_a_persons(state: str) -> None:
+    for start in (ONLINE, step(ONLINE, Failed(5, "x"))):
+        health = step(start, Listed(10, state, "boot it into Android"))
+        assert (health.condition, wanted(health)) == (Condition.NOT_ANDROID, None)
+        assert step(health, Listed(11, "device")).condition is Condition.BOOTING
+
+
+def test_a_phone_that_never_finishes_starting_is_recovered() -> None:
+    """A boot loop, or a ROM that never says so; a phone that is asked rarely is not judged by time alone."""
+    starting = after(Listed(10, "device"), Answered(20, booted=False), Tick(5000))
+    assert starting.condition is Condition.BOOTING
+    lost = after(Answered(600, booted=False), Answered(620, booted=False), start=starting)
+    assert (lost.condition, lost.why) == (Condition.RECOVERING, "Android is still starting after 600 s")
+
+
+def test_one_answer_that_was_cut_off_takes_no_worker_away() -> None:
+    once = step(ONLINE, Answered(10, booted=False))
+    assert once.usable
+    assert step(once, Answered(20, booted=True)).silences == 0
+    assert step(once, Answered(20, booted=False)).condition is Condition.BOOTING
+
+
+def test_a_quarantine_ends_in_a_persons_hands() -> None:
+    lost = Health(Condition.QUARANTINED, "x", 0, until=1800, rung=4, quarantines=2)
+    for state, condition in (("", Condition.OFFLINE), ("unauthorized", Condition.UNAUTHORIZED)):
+        gone = step(lost, Listed(10, state))
+        assert (gone.condition, gone.rung, gone.quarantines, gone.until) == (condition, 0, 2, None)
+        assert step(gone, Listed(20, "device")).condition is Condition.BOOTING
+    for state in ("device", "offline"):
+        assert step(lost, Listed(10, state)) == lost
+
+
+def test_an_hour_without_trouble_makes_the_next_one_a_new_one() -> None:
+    back = after(Failed(5, "x"), Tried(10, Rung.RECONNECT, ok=True), Answered(20, booted=True), start=ONLINE)
+    assert wanted(after(Tick(3000), Failed(3001, "x"), start=back)) is Rung.ADB_RECONNECT
+    assert wanted(after(Tick(3621), Failed(3622, "x"), start=back)) is Rung.RECONNECT
+
+
 TIMES = st.floats(0, 1e6)
 EVENTS = st.one_of(
     st.builds(
