@@ -1,4 +1,4 @@
-"""attention_flash_blocked in 16-bit arithmetic on lavapipe: hostile inputs, shapes and mutants.
+"""attention_flash_blocked in 16-bit arithmetic on lavapipe: named inputs, shapes and mutants.
 
 Its text is always written out, so workgroups are as small as they get: lavapipe compiles each for a second.
 """
@@ -15,10 +15,9 @@ from orchestrator.ops.attention_shape import AttentionShape
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.prune import Drop, check
 from orchestrator.planning.render import render_case
-from tests.kernels.attention_mutant import Mutant
+from tests.kernels.attention_mutant import Mutant, assert_all_killed
 from tests.kernels.harness import Bench, make_case
-from tests.kernels.named_inputs import BASE, WORKLOADS
-from tests.kernels.test_blocked import assert_killed
+from tests.kernels.named_inputs import BASE, MASKED_WORKLOADS, WORKLOADS
 from tests.unit.kernels.test_cost_nests import q_in_registers
 
 NAME = "attention_flash_blocked"
@@ -34,14 +33,8 @@ SMALL: dict[str, AxisValue] = {
 FOUR_LANES: dict[str, AxisValue] = {**SMALL, "tile": "32x32", "subgroup": 8}
 BIG: dict[str, AxisValue] = {"seq": 2048, "head_dim": 64, "heads": 32}
 
-INPUTS = (
-    "n2_dot_73728",
-    "n3_logit_minus_60000",
-    "n4_rows_without_keys",
-    "n5_first_tile_masked",
-    "n9_rising_logits",
-    "n15_nan_row",
-)
+REFUSED = {"n10_faint_majority", "beyond_half", "n4_mask_1e9"}
+"""Inputs that fp16 cannot hold or a device may flush."""
 
 SHAPES: tuple[tuple[dict[str, AxisValue], dict[str, AxisValue]], ...] = (
     ({"seq": 33, "kv_seq": 40, "head_dim": 24, "heads": 4, "kv_heads": 2, "causal": True}, FOUR_LANES),
@@ -57,22 +50,33 @@ SHAPES: tuple[tuple[dict[str, AxisValue], dict[str, AxisValue]], ...] = (
 )
 """Two chunks, GQA, ragged blocks, rows without keys, eight rows an invocation, windows and masks."""
 
-SQUARE: dict[str, AxisValue] = {"seq": 16, "head_dim": 8, "heads": 2}
-TAIL: dict[str, AxisValue] = {"seq": 16, "kv_seq": 24, "head_dim": 8, "heads": 1}
+ODD: dict[str, AxisValue] = {
+    "seq": 16,
+    "kv_seq": 17,
+    "head_dim": 8,
+    "heads": 4,
+    "kv_heads": 2,
+    "kv_rows": 24,
+}
+"""Most mutants share it, as the true kernel takes a second to compile for each shape."""
+EMPTY_ROWS: dict[str, AxisValue] = {"seq": 20, "kv_seq": 17, "head_dim": 8, "heads": 1, "causal": True}
+WIDE: dict[str, AxisValue] = {"seq": 32, "head_dim": 8, "heads": 2}
 KEYS = "{{ j // 4 * 4 * lanes + j % 4 }}"
+LOADED_K = "kf{{ x }});\n{% endfor %}\n"
+LOADED_V = "zip(vf{{ 2 * x }}.zw, vf{{ 2 * x + 1 }}.zw);\n        }\n{% endfor %}\n"
 
 MUTANTS = (
     Mutant(
         "one-run",
         "odd dimensions are left out",
         ((TEMPLATE, "_{{ j }}.x + s{{ i }}_{{ j }}.y", "_{{ j }}.x"),),
-        SQUARE,
+        ODD,
     ),
     Mutant(
         "one-run-of-values",
         "odd keys are left out",
         ((TEMPLATE, "_{{ j }}.x + a{{ i }}_{{ j }}.y", "_{{ j }}.x"),),
-        SQUARE,
+        ODD,
     ),
     Mutant(
         "even-keys-twice",
@@ -84,13 +88,13 @@ MUTANTS = (
                 "zip(vf{{ 2 * x }}.xy, vf{{ 2 * x }}.xy)",
             ),
         ),
-        SQUARE,
+        ODD,
     ),
     Mutant(
         "q-not-scaled",
         "logits are not scaled",
         ((TEMPLATE, "unpackHalf2x16(pair) * SCALE", "unpackHalf2x16(pair)"),),
-        SQUARE,
+        ODD,
     ),
     Mutant(
         "output-not-rescaled",
@@ -103,19 +107,66 @@ MUTANTS = (
         "sees-the-next-key",
         "masks are one key too far",
         ((TEMPLATE, KEYS, KEYS + " - 1"),),
-        {**SQUARE, "causal": True},
+        EMPTY_ROWS,
+        inputs="n4_rows_without_keys",
     ),
     Mutant(
         "stale-keys",
         "the second tile meets the first one's K",
         ((TEMPLATE, 'load_k("next", 0)', 'load_k("uint(tile)", 0)'),),
-        {**SQUARE, "kv_seq": 32},
+        {"seq": 16, "kv_seq": 128, "head_dim": 8, "heads": 1},
+        inputs="n9_last_logit_30",
     ),
     Mutant(
         "nothing-by-nothing",
         "a row without keys divides by its sum",
-        ((TEMPLATE, "m{{ i }} == NEG_INF ? 0.0 : 1.0 / l{{ i }}", "0.5 / (l{{ i }} - l{{ i }})"),),
-        SQUARE,
+        ((TEMPLATE, "m{{ i }} == NEG_INF ? 0.0 : 1.0 / l{{ i }}", "1.0 / l{{ i }}"),),
+        EMPTY_ROWS,
+        inputs="n4_rows_without_keys",
+        breaks=lambda _, row: row < 3,
+    ),
+    Mutant(
+        "last-key-left-out",
+        "a tile that holds one key only is left out",
+        ((TEMPLATE, "visible_keys(min(int(first_row + BR), SEQ) - 1);", "KV_SEQ - 1;"),),
+        EMPTY_ROWS,
+        inputs="n4_rows_without_keys",
+        breaks=lambda _, row: row == 19,
+    ),
+    Mutant(
+        "ungrouped-heads",
+        "query head 1 reads key/value head 1 of its own",
+        ((TEMPLATE, "kv_head = head / GROUP", "kv_head = head % 2u"),),
+        ODD,
+        breaks=lambda head, _: head in (1, 2),
+    ),
+    Mutant(
+        "unused-values",
+        "the last tile has the value of an unused row, whose weight of 0 does not undo NaN (N13)",
+        (
+            (
+                TEMPLATE,
+                """"key >= uint(KV_SEQ) ? uvec4(0u) : " if partial }}data_v""",
+                """"key > uint(KV_SEQ) ? uvec4(0u) : " if partial }}data_v""",
+            ),
+        ),
+        ODD,
+    ),
+    Mutant(
+        "no-barrier-before-logits",
+        "K is read while others still write it",
+        ((TEMPLATE, LOADED_K + "        barrier();\n", LOADED_K),),
+        WIDE,
+        axes=FOUR_LANES,
+        race=True,
+    ),
+    Mutant(
+        "no-barrier-before-weighting",
+        "values are read while others still write them",
+        ((TEMPLATE, LOADED_V + "        barrier();\n", LOADED_V),),
+        WIDE,
+        axes=FOUR_LANES,
+        race=True,
     ),
 )
 
@@ -125,16 +176,28 @@ def blocked(kernels: dict[str, LoadedKernel]) -> LoadedKernel:
     return kernels[NAME]
 
 
-def test_hostile_inputs_and_shapes_pass(tmp_path: Path, blocked: LoadedKernel) -> None:
+def test_named_inputs_pass(tmp_path: Path, blocked: LoadedKernel) -> None:
+    """All that exist in fp16; those of one shape, one after another, share a program."""
+    shapes = {**WORKLOADS, **MASKED_WORKLOADS, "n6_one_key": {"kv_seq": 1, "kv_heads": 1}}
     cases = [
-        make_case(blocked.kernel, {**BASE, **WORKLOADS[name]}, inputs=name, axes=SMALL) for name in INPUTS
+        make_case(blocked.kernel, {**BASE, **shape}, inputs=name, axes=SMALL)
+        for name, shape in sorted(shapes.items(), key=lambda item: str(item[1]))
     ]
-    cases += [make_case(blocked.kernel, workload, axes=axes) for workload, axes in SHAPES]
+    possible = [case for case in cases if blocked.kernel.invalid(case) is None]
+    assert {case.inputs for case in possible} == set(blocked.kernel.distributions) - REFUSED
+    bench = Bench(tmp_path, "lavapipe", repeats=0, unoptimised=True)
+    bench.passing([(blocked, case) for case in possible])
+
+
+def test_shapes_pass(tmp_path: Path, blocked: LoadedKernel) -> None:
+    cases = [make_case(blocked.kernel, workload, axes=axes) for workload, axes in SHAPES]
     Bench(tmp_path, "lavapipe").passing([(blocked, case) for case in cases])
 
 
 def test_mutants_are_killed_where_they_are_wrong(tmp_path: Path, blocked: LoadedKernel) -> None:
-    assert_killed(list(MUTANTS), SMALL, blocked, "lavapipe", tmp_path)
+    broken = [(mutant, mutant.load(tmp_path / "mutants")) for mutant in MUTANTS]
+    bench = Bench(tmp_path, "lavapipe", repeats=0, unoptimised=True)
+    assert_all_killed(bench, blocked, broken, SMALL)
 
 
 @pytest.mark.parametrize(
