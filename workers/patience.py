@@ -10,7 +10,7 @@ from celery.worker import state as celery_state
 
 OUTAGE_S = 300.0
 """An outage up to so long costs a batch nothing."""
-STOPPING_S = 10.0
+STOPPING_S = 5.0
 """… but to a worker that is told to stop: its Redis may have ended with its run, for good."""
 POLL_S = 0.5
 QUIET_S = 10.0
