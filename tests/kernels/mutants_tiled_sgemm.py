@@ -98,6 +98,7 @@ MUTANTS = (
         "the first tile adds to what lay in the scratch buffers",
         ((KERNEL, '"FIRST": int(tile == g.tiles(shape).start)', '"FIRST": 0'),),
         SQUARE,
+        unwritten=True,  # the pattern of scratch buffers is that of outputs, a NaN
     ),
     Mutant(
         "padding-has-weight",

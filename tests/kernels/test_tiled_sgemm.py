@@ -5,15 +5,14 @@ Small tiles and blocks throughout; named inputs that share a program run one aft
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from orchestrator.domain.case import AxisValue, Case
+from orchestrator.domain.case import AxisValue
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.render import render_case
-from tests.kernels.attention_mutant import Mutant
+from tests.kernels.attention_mutant import assert_all_killed
 from tests.kernels.drivers import DRIVERS, driver
-from tests.kernels.harness import Bench, Outcome, make_case
+from tests.kernels.harness import Bench, make_case
 from tests.kernels.mutants_tiled_sgemm import MUTANTS, NAME, SMALL, WIDE
 from tests.kernels.named_inputs import named_case
 
@@ -99,11 +98,6 @@ def test_four_programs_serve_all_dispatches(api: str, loaded: LoadedKernel) -> N
     ]
 
 
-def _case(loaded: LoadedKernel, mutant: Mutant, api: str) -> Case:
-    axes = {**SMALL, **mutant.axes, "api": api}
-    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes=axes)
-
-
 @pytest.mark.parametrize("name", DRIVERS)
 def test_mutants_are_killed_where_they_are_wrong(name: str, tmp_path: Path, loaded: LoadedKernel) -> None:
     """All of them on SwiftShader, which compiles soonest; races everywhere. The true kernel passes them all.
@@ -111,26 +105,5 @@ def test_mutants_are_killed_where_they_are_wrong(name: str, tmp_path: Path, load
     One job, each case first with the true kernel: mutants then find all programs compiled but their own."""
     api = driver(name).api
     mutants = [m for m in MUTANTS if m.race or name == "swiftshader"]
-    by_case: dict[str, list[tuple[LoadedKernel, Case, Mutant | None]]] = {}
-    for mutant in mutants:
-        case = _case(loaded, mutant, api)
-        found = by_case.setdefault(case.label, [(loaded, case, None)])
-        found.append((mutant.load(tmp_path / "mutants"), case, mutant))
-    runs = [run for found in by_case.values() for run in found]
-    outcomes = Bench(tmp_path, name, repeats=0).run([(kernel, case) for kernel, case, _ in runs])
-    for (_, case, mutant), outcome in zip(runs, outcomes, strict=True):
-        if mutant is None:
-            assert outcome.verdict == "pass", f"{case.label}: {outcome.verdict} {outcome.reason}"
-        else:
-            _assert_killed(mutant, outcome)
-
-
-def _assert_killed(mutant: Mutant, outcome: Outcome) -> None:
-    """A mismatch in the rows that it must break, compared on the host, apart from the runner."""
-    assert outcome.verdict == "mismatch", f"{mutant.fault}: {outcome.verdict} {outcome.end.log}"
-    wrong = ~(np.abs(outcome.values - outcome.reference) <= outcome.allowed)
-    found = {(int(head), int(row)) for head, row, _ in np.argwhere(wrong)}
-    heads, rows, _ = wrong.shape
-    expected = {(h, r) for h in range(heads) for r in range(rows) if mutant.breaks(h, r)}
-    assert found, mutant.fault
-    assert found <= expected if mutant.race else found == expected, mutant.fault
+    broken = [(mutant, mutant.load(tmp_path / "mutants")) for mutant in mutants]
+    assert_all_killed(Bench(tmp_path, name, repeats=0), loaded, broken, {**SMALL, "api": api})
