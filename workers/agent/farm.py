@@ -48,13 +48,12 @@ class RedisFarm:
         return self._ask(lambda: list(heard(self.client, device_id)), list[News]())
 
     def publish(self, report: AgentReport) -> None:
-        text = to_json(report)
-        self._ask(lambda: self.client.set(agent_key(report.host), text, ex=AGENT_TTL_S), None)
+        self._ask(lambda: self.client.set(agent_key(report.host), to_json(report), ex=AGENT_TTL_S), None)
 
     def _ask(self, question: Callable[[], T], known: T) -> T:
         try:
             answer = question()
-        except (redis.RedisError, OSError) as e:
+        except (redis.RedisError, OSError, ValueError) as e:  # away, or text that is none
             if not self._away:
                 log.warning("the broker does not answer; going on with what is known", error=str(e))
             self._away = True
