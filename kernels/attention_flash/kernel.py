@@ -70,7 +70,7 @@ class AttentionFlash(AttentionKernel):
             "v_words": v_words,
             "keys": KEYS_AT_A_TIME[int(case.axes["vector"])],
             "partial": shape.kv_seq % bc != 0,
-            "hides": _hides(shape, bc),
+            "hides": shape.hides(bc),
         }
         return Pass(
             template="flash.comp.j2",
@@ -97,7 +97,7 @@ class AttentionFlash(AttentionKernel):
             "keys": KEYS_A_STEP,
             "per": share,
             "stride": stride,
-            "hides": _hides(shape, bc),
+            "hides": shape.hides(bc),
         }
         tiles = 2 * bc * stride * words.nbytes
         exchanged = 16 * groups * br * (rows + 1) + 4 * br
@@ -114,11 +114,6 @@ class AttentionFlash(AttentionKernel):
     def cost(self, case: Case) -> Cost:
         """q is read once, K and V again for every block of BR rows: O(seq·kv_seq/BR) traffic, not O(seq)."""
         return self.tiled_cost(case, q_elements=AttentionShape.of(case).q_count)
-
-
-def _hides(shape: AttentionShape, bc: int) -> bool:
-    """Whether some row goes through a tile with a key that it does not see."""
-    return shape.causal or shape.window > 0 or shape.mask != "none" or shape.kv_seq % bc != 0
 
 
 kernel = AttentionFlash()

@@ -250,7 +250,7 @@ class AttentionFlashBlocked(AttentionKernel):
             "full": case.axes["unroll"] == "full",
             "ragged": shape.seq % g.br != 0,
             "partial": shape.kv_seq % g.bc != 0,
-            "hides": shape.causal or shape.window > 0 or shape.mask != "none" or shape.kv_seq % g.bc != 0,
+            "hides": shape.hides(g.bc),
         }
         return (
             Pass(

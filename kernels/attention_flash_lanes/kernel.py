@@ -74,7 +74,7 @@ class AttentionFlashLanes(AttentionKernel):
             "subgroup": subgroup,
             "loads": ceil_div(words.units, subgroup) if subgroup else 0,
             "partial": shape.kv_seq % bc != 0,
-            "hides": shape.causal or shape.window > 0 or shape.mask != "none" or shape.kv_seq % bc != 0,
+            "hides": shape.hides(bc),
         }
         return (
             Pass(

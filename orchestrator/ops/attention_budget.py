@@ -82,22 +82,24 @@ from numpy.typing import NDArray
 from orchestrator.domain.kernel import Array, Tolerance
 from orchestrator.ops.attention_mask import LogitMask
 from orchestrator.ops.attention_shape import AttentionShape
-from orchestrator.ops.tolerances import ToleranceCache, rounded_up
+from orchestrator.ops.tolerances import (
+    CONFIDENCE,
+    HALF_SMALLEST,
+    HALF_SUBNORMAL,
+    HALF_ULP,
+    U32,
+    U_HALF,
+    ToleranceCache,
+    rounded_up,
+)
 
 BUDGET_VERSION = 3
 """Part of the code hash: raise it whenever a formula here changes."""
 
-CONFIDENCE = 4.0
-U32 = 2.0**-24
 U_MEDIUMP = 2.0**-10
 MEDIUMP_SMALLEST = 2.0**-14
 MEDIUMP_ROUNDINGS = 4
 """q scaled, q stored, k stored, product; products are summed in highp."""
-HALF_ULP = 2.0**-10
-HALF_SUBNORMAL = 2.0**-24
-U_HALF = 2.0**-11
-HALF_SMALLEST = 2.0**-14
-"""Smallest normal number of fp16."""
 WEIGHT_SMALLEST = 2.0**-20
 """Weights, as shares of the largest, that matrix units keep the digits of."""
 PARTIAL_SUMS = 2.0

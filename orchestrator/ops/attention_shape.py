@@ -101,6 +101,10 @@ class AttentionShape:
             return 0
         return min(self.kv_seq, max(0, row + self.diagonal - self.window + 1))
 
+    def hides(self, bc: int) -> bool:
+        """Whether some row goes through a tile of ``bc`` keys with a key that it does not see."""
+        return self.causal or self.window > 0 or self.mask != "none" or self.kv_seq % bc != 0
+
     def row_blocks(self, br: int, bc: int) -> Iterator[tuple[int, int]]:
         """Of each block of BR query rows of a head: how many rows it has, and how many tiles of BC keys it
         goes through, from the first to the last one that any of its rows sees."""

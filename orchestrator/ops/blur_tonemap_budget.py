@@ -36,16 +36,11 @@ import numpy as np
 
 from orchestrator.domain.kernel import Array, Tolerance
 from orchestrator.ops.blur_tonemap_shape import F64, GAMMA, ImageShape, box_mean, tone_curve
-from orchestrator.ops.tolerances import ToleranceCache, rounded_up
+from orchestrator.ops.tolerances import HALF_SMALLEST, HALF_SUBNORMAL, U32, U_HALF, ToleranceCache, rounded_up
 
 BUDGET_VERSION = 1
 """Part of the code hash: raise it whenever a formula here changes."""
 
-U32 = 2.0**-24
-U_HALF = 2.0**-11
-HALF_SUBNORMAL = 2.0**-24
-HALF_SMALLEST = 2.0**-14
-"""Smallest normal number of fp16."""
 LARGEST_DIVIDEND = 8192.0
 """Means above it count as it where the division is 16 bits wide."""
 

@@ -42,21 +42,23 @@ from numpy.typing import NDArray
 
 from orchestrator.domain.kernel import Array, Tolerance
 from orchestrator.ops.gemm_shape import GemmShape
-from orchestrator.ops.tolerances import ToleranceCache, rounded_up
+from orchestrator.ops.tolerances import (
+    CONFIDENCE,
+    HALF_SMALLEST,
+    HALF_SUBNORMAL,
+    HALF_ULP,
+    U32,
+    U_HALF,
+    ToleranceCache,
+    rounded_up,
+)
 
 BUDGET_VERSION = 1
 """Part of the code hash: raise it whenever a formula here changes."""
 
-CONFIDENCE = 4.0
 SEGMENTS = 16
 SHORTEST_SEGMENT = 8
-U32 = 2.0**-24
-U_HALF = 2.0**-11
 U_MEDIUMP = 2.0**-10
-HALF_ULP = 2.0**-10
-HALF_SUBNORMAL = 2.0**-24
-SMALLEST = 2.0**-14
-"""Smallest normal number of fp16, and of mediump."""
 
 F32 = NDArray[np.float32]
 
@@ -192,9 +194,9 @@ class _Product:
                 + math.sqrt(k)
             )
             rounded = np.float32(U_MEDIUMP * math.sqrt(3)) * spread
-            return (rounded + alike * np.float32(SMALLEST) * lengths).astype(np.float32)
+            return (rounded + alike * np.float32(HALF_SMALLEST) * lengths).astype(np.float32)
         terms = min(self._arithmetic.half_terms, k)
-        flushed = np.minimum(absolute, alike * np.float32(math.sqrt(k) * SMALLEST))
+        flushed = np.minimum(absolute, alike * np.float32(math.sqrt(k) * HALF_SMALLEST))
         chunks = np.minimum(
             np.float32(terms) * absolute,
             self._growth * np.float32(math.sqrt(terms * (terms + 1) / 2)) * norm,

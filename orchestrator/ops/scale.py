@@ -21,15 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.domain.kernel import Tolerance
+from orchestrator.ops.tolerances import HALF_SMALLEST, HALF_SUBNORMAL, HALF_ULP, U32
 
 BUDGET_VERSION = 1
 """Part of the code hash: raise it whenever a formula here changes."""
 
-U32 = 2.0**-24
-HALF_ULP = 2.0**-10
-HALF_SUBNORMAL = 2.0**-24
-HALF_SMALLEST = 2.0**-14
-"""Smallest normal number of fp16."""
 HALF_OVERFLOW = 65_520.0
 """Rounds to infinity, as everything above it does; anything below rounds to at most 65504."""
 

@@ -11,6 +11,18 @@ import numpy as np
 
 from orchestrator.domain.kernel import Array, Tolerance
 
+CONFIDENCE = 4.0
+"""λ of the probabilistic bounds; attention_budget says why."""
+U32 = 2.0**-24
+U_HALF = 2.0**-11
+"""Unit roundoffs of fp32 and fp16."""
+HALF_ULP = 2.0**-10
+"""Of fp16, relative: what a conversion may err that rounds either way."""
+HALF_SUBNORMAL = 2.0**-24
+"""The same where fp16 is subnormal, absolute."""
+HALF_SMALLEST = 2.0**-14
+"""Smallest normal number of fp16, and of mediump."""
+
 _REMEMBERED = 64
 
 
