@@ -12,6 +12,7 @@ import psutil
 from orchestrator.domain.agent import PhoneReport
 from orchestrator.domain.health import Condition
 from orchestrator.execution.broker import Broker
+from orchestrator.execution.run_folder import RunFolder
 from tests.farm import Farm, wait_for
 from tests.phones import free_port, own_adb_server, process_runs, running_phone
 from workers.transports.adb import AdbServer, list_phones
@@ -26,6 +27,11 @@ suites:
         workloads: [{n: 33}]
         axes: {precision: fp32}
 """
+
+LONG = MATRIX.replace("repeats: 1", "repeats: 3\n    idle_replays: 1\n    idle_s: 1.0").replace(
+    "{n: 33}", "{n: [33, 40, 65, 97]}"
+)
+"""A rest makes each of four cases last, so that there is a middle to be killed in."""
 
 
 @contextmanager
@@ -81,6 +87,12 @@ def test_phones_come_and_go_over_a_restart_of_the_adb_server(farm: Farm, broker:
             farm.run("run", "--matrix", str(matrix), "--no-probes")
             assert [t.verdict for t in farm.latest().trials] == ["pass"]
             assert two.serial not in served(broker)
+            farm.run("hold", one.serial, "--why", "new battery")
+            assert _condition(broker, one.serial) is Condition.MAINTENANCE, "hold waits for the agent's word"
+            held = served(broker)[one.serial]
+            farm.run("release", one.serial)
+            # Which opens it anew: a person may have updated it.
+            wait_for(lambda: served(broker).get(one.serial, held) != held, "a new worker after the hold")
             server.disconnect_phone(one.serial)
             wait_for(lambda: not served(broker), "the worker of the phone that left to end")
             assert _condition(broker, one.serial) is Condition.OFFLINE
@@ -94,6 +106,42 @@ def test_phones_come_and_go_over_a_restart_of_the_adb_server(farm: Farm, broker:
             assert not process_runs(last)
             assert phones(broker) == {}
         os.kill(server_pid(port), signal.SIGTERM)
+
+
+def test_an_agent_that_was_killed_leaves_its_batch_to_end_and_the_next_one_waits(
+    farm: Farm, broker: str, tmp_path: Path
+) -> None:
+    """kill -9 in mid-run: the phone's worker ends its batch, the next agent touches nothing before."""
+    port = free_port()
+    farm.environment |= {"TILEFARM_BROKER": broker, "ANDROID_ADB_SERVER_PORT": str(port), "ADB_MDNS": "0"}
+    matrix = tmp_path / "matrix.yaml"
+    matrix.write_text(LONG)
+    with (
+        own_adb_server(tmp_path / "adb", port) as server,
+        running_phone(server, "snapdragon-8-gen-3", tmp_path / "phone") as phone,
+    ):
+        with agent(farm) as first:
+            wait_for(lambda: phone.serial in served(broker), "a worker for the phone")
+            old = served(broker)[phone.serial]
+            run = farm.start("run", "--matrix", str(matrix), "--no-probes")
+            wait_for(lambda: len(_verdicts(farm)) > 0, "the first results")
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait(60)
+        log = farm.folder / "agent.log"
+        log.unlink()
+        with agent(farm):
+            assert run.wait(600) == 0, (farm.folder / "background.log").read_text()
+            wait_for(lambda: served(broker).get(phone.serial, old) != old, "a worker of the new agent")
+        assert [t.verdict for t in farm.latest().trials] == ["pass"] * 4
+        assert {t.attempt for t in farm.latest().trials} == {1}, "nothing was taken from a batch"
+        assert "recovering" not in log.read_text()
+        assert (phone.phone.boots, phone.phone.links) == (0, 1)
+
+
+def _verdicts(farm: Farm) -> list[str]:
+    """What is on disk so far, of the only run."""
+    folders = list((farm.out / "runs").glob("*"))
+    return [t.verdict for t in RunFolder(folders[0]).trials().values()] if folders else []
 
 
 def _condition(url: str, serial: str) -> Condition | None:

@@ -444,6 +444,9 @@ def test_the_other_link_of_a_phone_is_not_asked_during_a_batch_nor_climbed(host:
     host.shows(**{USB: "device"})
     host.run(20)
     assert [p.serial for p in host.reports[-1].phones] == [USB], "nothing is missing: the phone is there"
+    host.identities[USB] = replace(host.identities[USB], boot_id="boot-2")
+    host.run(20)
+    assert [p.serial for p in host.reports[-1].phones] == [USB], "also after it restarted"
 
 
 def test_a_held_phone_is_left_alone_through_its_other_link(host: Host) -> None:
@@ -478,6 +481,7 @@ def test_a_rung_ends_when_a_person_takes_the_phone(host: Host) -> None:
     host.run(60)
     for serial in "ab":
         assert host.phone(serial).condition is Condition.MAINTENANCE
+        assert host.agent.stations[serial].health.rung == 0, "it was not tried"
     assert host.calls == []
 
 
