@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import structlog
 from celery import Celery
-from celery.worker import state as celery_state
 
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.lease import Hold
@@ -21,11 +20,14 @@ from workers.identity import phone_id
 from workers.leasing import leased
 from workers.locks import exclusive
 from workers.opening import open_bench
+from workers.patience import told_to_stop
 from workers.registry import Heartbeat, await_unserved
 from workers.tasks import make_app
 from workers.transports.adb import AdbDevice, server_address
 
 HOLD_POLL_S = 2.0
+ANSWER_S = 5.0
+"""A link to Redis that hangs must not keep a renewal past the end of its lease."""
 log = structlog.get_logger()
 
 
@@ -39,7 +41,7 @@ def serve(found: Reachable, broker: str, settings: Settings) -> None:
         AlreadyServed: another worker serves it.
         InfraError: the device cannot be opened, or Celery gave up.
     """
-    client = connect(broker)
+    client = connect(broker, answer_s=ANSWER_S)
     _await_release(client, found.serial, lambda h: (h.host, h.serial) == (host_name(), found.serial))
     bench = open_alone(found, client, settings)
     client.delete(news_key(bench.record.device_id))  # of earlier workers, and maybe of another host
@@ -91,8 +93,7 @@ def _work(app: Celery, bench: Bench) -> None:
         loglevel="WARNING",
     )
     worker.start()
-    told = celery_state.should_stop not in (None, False) or celery_state.should_terminate not in (None, False)
-    if worker.exitcode and not told:
+    if worker.exitcode and not told_to_stop():
         raise InfraError("Celery ended on an error, which is named above in this log")
 
 
