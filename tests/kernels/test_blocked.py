@@ -99,8 +99,8 @@ MUTANTS = (
         (
             (
                 f"{NAME}/kernel.py",
-                'shape.mask != "none" or shape.kv_seq % g.bc != 0',
-                'shape.mask != "none"',
+                '"hides": shape.hides(g.bc),',
+                '"hides": shape.hides(1),',
             ),
         ),
         {"seq": 9, "head_dim": 16, "heads": 1},

@@ -62,8 +62,8 @@ MUTANTS = (
         (
             (
                 f"{NAME}/kernel.py",
-                ' or shape.mask != "none" or shape.kv_seq % bc != 0',
-                ' or shape.mask != "none"',
+                '"hides": shape.hides(bc),',
+                '"hides": shape.hides(1),',
             ),
         ),
         {"seq": 9, "kv_seq": 5, "head_dim": 8, "heads": 1},
