@@ -134,10 +134,14 @@ def _fastest(model: ReportModel) -> RenderableType:
     parts: list[RenderableType] = [Text(), Text(title, "bold")]
     for (device, group), rows in zip(groups, cells, strict=True):
         parts.append(_text(f"{device}: {group.workload}"))
-        table = Table(box=None, pad_edge=False, show_header=group is groups[0][1], padding=(0, 1, 0, 1))
+        header = group is groups[0][1]
+        table = Table(box=None, pad_edge=False, show_header=header, padding=(0, 1, 0, 1), expand=True)
         for name, width in zip(names, widths, strict=True):
             right = name in ("Median", "Spread", "Over naive", "GFLOP/s")
-            table.add_column(name, justify="right" if right else "left", width=width, overflow="fold")
+            if name == "Fastest variant":  # what gives way where all is too wide
+                table.add_column(name, ratio=1, overflow="fold")
+            else:
+                table.add_column(name, justify="right" if right else "left", width=width, overflow="fold")
         for row in rows:
             table.add_row(*(_text(t) for t in row))
         parts.append(table)
