@@ -1,14 +1,14 @@
 """What a broken attention kernel is: its edits, the case that shows it, and the rows that it must break."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.planning.kernel_folder import LoadedKernel
-from tests.kernels.broken import Edit, load_broken
+from tests.kernels.broken import Edit, load_broken, seed_of
 from tests.kernels.harness import Bench, Outcome, make_case
 
 Rows = Callable[[int, int], bool]
@@ -68,11 +68,12 @@ def assert_all_killed(
     axes: Mapping[str, AxisValue],
 ) -> None:
     """Mutants of one kernel, which passes the same cases itself, in one job: each case first with the true
-    kernel, so that mutants find all programs compiled but their own."""
+    kernel, so that mutants find all programs compiled but their own. Races have other data (``seed_of``)."""
     by_case: dict[str, list[tuple[LoadedKernel, Case, Mutant | None]]] = {}
     for mutant, broken in mutants:
         case = make_case(true.kernel, mutant.workload, inputs=mutant.inputs, axes={**axes, **mutant.axes})
-        by_case.setdefault(case.label, [(true, case, None)]).append((broken, case, mutant))
+        raced = replace(case, seed=seed_of(mutant))
+        by_case.setdefault(case.label, [(true, case, None)]).append((broken, raced, mutant))
     runs = [run for found in by_case.values() for run in found]
     outcomes = bench.run([(kernel, case) for kernel, case, _ in runs])
     for (_, case, mutant), outcome in zip(runs, outcomes, strict=True):

@@ -1,6 +1,7 @@
 """Kernels broken on purpose by text replacements, and their runs on the three drivers."""
 
 import shutil
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,19 @@ class Broken(Protocol):
     @property
     def kernel(self) -> str: ...
     def load(self, folder: Path) -> LoadedKernel: ...
+
+
+class Racing(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def race(self) -> bool: ...
+
+
+def seed_of(mutant: Racing) -> int:
+    """Of its case. A race reads what lay in shared memory: where a case with the same data ran before on the
+    same processor, that may be the right values. So each race has data of its own."""
+    return 2 + zlib.crc32(mutant.name.encode()) % 1000 if mutant.race else 1
 
 
 M = TypeVar("M", bound=Broken)

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
 from tests.kernels.attention_mutant import Mutant
-from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes
+from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes, seed_of
 from tests.kernels.drivers import DRIVERS
 from tests.kernels.harness import KERNELS, Bench, make_case
 from tests.kernels.named_inputs import MASKED_WORKLOADS, PRECISIONS, WORKLOADS, named_case
@@ -155,7 +155,7 @@ def lanes() -> LoadedKernel:
 
 def _case(mutant: Mutant, loaded: LoadedKernel, api: str) -> Case:
     axes = {**SMALL, "api": api, "subgroup": 4 if api == "vulkan" else 0, **mutant.axes}
-    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes=axes)
+    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, seed=seed_of(mutant), axes=axes)
 
 
 def test_named_inputs_pass(any_bench: Bench, lanes: LoadedKernel) -> None:

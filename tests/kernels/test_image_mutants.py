@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.domain.case import Case
 from orchestrator.planning.kernel_folder import LoadedKernel
-from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes
+from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes, seed_of
 from tests.kernels.drivers import DRIVERS
 from tests.kernels.harness import Bench, Outcome, make_case
 from tests.kernels.mutants_image import (
@@ -37,7 +37,13 @@ CASES = [pytest.param(name, m, id=f"{name}-{m.name}") for name in DRIVERS for m 
 
 
 def _case(mutant: ImageMutant, loaded: LoadedKernel, api: str) -> Case:
-    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes={"api": api, **mutant.axes})
+    return make_case(
+        loaded.kernel,
+        mutant.workload,
+        inputs=mutant.inputs,
+        seed=seed_of(mutant),
+        axes={"api": api, **mutant.axes},
+    )
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.domain.case import Case
 from orchestrator.planning.kernel_folder import LoadedKernel
 from tests.kernels.attention_mutant import Mutant
-from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes
+from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes, seed_of
 from tests.kernels.drivers import DRIVERS
 from tests.kernels.harness import Bench, make_case
 from tests.kernels.mutants import FP16_MUTANTS, MUTANTS
@@ -26,7 +26,7 @@ CASES = [pytest.param(name, m, id=f"{name}-{m.name}") for name in DRIVERS for m 
 
 def _case(mutant: Mutant, loaded: LoadedKernel, api: str) -> Case:
     axes = {"tile": "8x8", "api": api, **mutant.axes}
-    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes=axes)
+    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, seed=seed_of(mutant), axes=axes)
 
 
 @pytest.fixture(scope="module")

