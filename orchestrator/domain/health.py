@@ -230,7 +230,7 @@ def step(health: Health, event: Event, gates: Gates | None = None) -> Health:
         case Failed():
             if health.condition in _ABSENT:
                 return health  # unplugged, say: the reason is known, and no rung would help
-            return _lost(health, Condition.RECOVERING, event.why, event.at, gates)
+            return _lost(health, event.why, event.at, gates)
         case Tried():
             return _tried(health, event, gates)
         case Vouched():
@@ -297,7 +297,7 @@ def _answered(health: Health, event: Answered, gates: Gates) -> Health:
         return replace(health, silences=1)  # a cut-off getprop looks the same: it is asked once more
     why = "Android is still starting"
     if health.condition is Condition.BOOTING and event.at - health.since >= gates.boot_s:
-        return _lost(health, Condition.RECOVERING, f"{why} after {gates.boot_s:g} s", event.at, gates)
+        return _lost(health, f"{why} after {gates.boot_s:g} s", event.at, gates)
     return _fresh(health, Condition.BOOTING, why, event.at)
 
 
@@ -307,13 +307,13 @@ def _silent(health: Health, event: Silent, gates: Gates) -> Health:
         return health
     detail = f": {event.why}" if event.why else ""
     why = f"listed, but did not answer {health.silences} times{detail}"
-    return _lost(health, Condition.RECOVERING, why, event.at, gates)
+    return _lost(health, why, event.at, gates)
 
 
-def _lost(health: Health, condition: Condition, why: str, at: float, gates: Gates) -> Health:
+def _lost(health: Health, why: str, at: float, gates: Gates) -> Health:
     """To the next rung, or into quarantine where no rung is left."""
     if health.rung < len(LADDER):
-        return _fresh(health, condition, why, at)
+        return _fresh(health, Condition.RECOVERING, why, at)
     longer = min(gates.quarantine_s * 2**health.quarantines, gates.quarantine_at_most_s)
     tried = ", ".join(LADDER)
     lost = _fresh(health, Condition.QUARANTINED, f"{why}; {tried} did not help", at)
@@ -327,7 +327,7 @@ def _tried(health: Health, event: Tried, gates: Gates) -> Health:
     if event.ok:
         return _fresh(health, Condition.BOOTING, f"{event.rung} done; has not answered yet", event.at)
     failed = f"{event.rung} failed: {event.why}" if event.why else f"{event.rung} failed"
-    return _lost(health, Condition.RECOVERING, failed, event.at, gates)
+    return _lost(health, failed, event.at, gates)
 
 
 def _gated(health: Health, vitals: Vitals, gates: Gates) -> Health:

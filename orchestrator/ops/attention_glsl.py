@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from orchestrator.domain.case import Case
 from orchestrator.ops.attention import sums_in_half
-from orchestrator.ops.attention_shape import AttentionShape
+from orchestrator.ops.attention_shape import AttentionShape, ceil_div
 from orchestrator.ops.halves import computes_in_half, is_half, is_native
 
 _PACKED = {2: "uint", 4: "uvec2"}
@@ -49,10 +49,6 @@ class Words:
         units = ceil_div(AttentionShape.of(case).head_dim, unit)
         word = (_HALVES if native else _PACKED if half else _FLOATS)[unit]
         return cls(unit, units, unit * (2 if half else 4), word, half, native)
-
-
-def ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
 
 
 def shape_constants(case: Case) -> dict[str, int]:

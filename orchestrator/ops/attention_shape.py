@@ -122,7 +122,7 @@ class AttentionShape:
     def mask_words_read(self, br: int, bc: int) -> int:
         """Words of a boolean mask that the rows of one head touch in those tiles, each once."""
         return sum(
-            rows * (_ceil(min(self.kv_seq, end * bc), WORD_KEYS) - first * bc // WORD_KEYS)
+            rows * (ceil_div(min(self.kv_seq, end * bc), WORD_KEYS) - first * bc // WORD_KEYS)
             for rows, first, end in self._blocks(br, bc)
             if end > first
         )
@@ -136,7 +136,7 @@ class AttentionShape:
         for top in range(0, self.seq, br):
             bottom = min(top + br, self.seq)
             first = self.first(top) // bc
-            yield bottom - top, first, max(first, _ceil(self.visible(bottom - 1), bc))
+            yield bottom - top, first, max(first, ceil_div(self.visible(bottom - 1), bc))
 
     @property
     def pairs(self) -> int:
@@ -167,7 +167,7 @@ class AttentionShape:
     @property
     def mask_words(self) -> int:
         """Words in a row of a boolean mask."""
-        return _ceil(self.kv_seq, WORD_KEYS)
+        return ceil_div(self.kv_seq, WORD_KEYS)
 
     def compact(self, stored: Array) -> Array:
         """[kv_heads, kv_seq, head_dim] of k or v as they lie in memory, without the unused rows."""
@@ -202,7 +202,7 @@ class AttentionShape:
         return None
 
 
-def _ceil(a: int, b: int) -> int:
+def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 

@@ -12,6 +12,7 @@ Axes that the op itself understands:
 - ``hint``: highp; mediump: factors and products may be fp16, sums are not; precise: no fused multiply-add.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
@@ -47,9 +48,9 @@ class GemmKernel(Kernel):
     distributions = tuple(gemm_inputs.DISTRIBUTIONS)
     tolerance_version = f"gemm-{BUDGET_VERSION}"
 
+    @abstractmethod
     def half_terms(self, case: Case) -> int:
         """Products that one fp16 sum holds; 0 where no sum is fp16."""
-        raise NotImplementedError
 
     def invalid(self, case: Case) -> str | None:
         shape = GemmShape.of(case)
