@@ -10,7 +10,7 @@ from celery import Celery
 
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.lease import Hold
-from orchestrator.domain.names import device_queues, news_key
+from orchestrator.domain.names import news_key, worker_queues
 from orchestrator.domain.settings import Settings
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient, connect
@@ -85,7 +85,7 @@ def _work(app: Celery, bench: Bench) -> None:
     worker = app.Worker(
         pool="solo",
         concurrency=1,
-        queues=device_queues(bench.record.device_id),
+        queues=worker_queues(bench.record.device_id, bench.record.soc.name),
         hostname=f"{bench.record.device_id}@{bench.record.host}-{os.getpid()}",
         without_gossip=True,
         without_mingle=True,

@@ -111,8 +111,17 @@ class Batch:
     run_id: str
     batch_id: str
     device_id: str
+    """Empty: any phone with ``soc`` may do it."""
     blob_store: str
     """fsspec URL of the blob store, as the worker reaches it."""
     cases: list[CaseJob] = field(default_factory=list[CaseJob])
     canaries: list[CanaryJob] = field(default_factory=list[CanaryJob])
     """At most one an API: runs before and after that API's cases, or their results do not count."""
+    soc: str = ""
+    """Name of the SoC whose queue the batch is in; empty for a batch of one device."""
+    not_on: list[str] = field(default_factory=list[str])
+    """Devices that must not do it: they have these cases already, or were tried."""
+    stands_in_for: str = ""
+    """Device that these cases were planned for and that infrastructure kept from doing them."""
+    handed_back: int = 0
+    """By workers whose phone could not take it at once."""

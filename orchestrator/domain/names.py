@@ -3,6 +3,7 @@
 Only internal ids (``[a-z0-9-]``) and run ids become part of a name.
 """
 
+import re
 from typing import Any, Literal
 
 from orchestrator.domain.digest import sha256_hex
@@ -23,16 +24,54 @@ LEASE_TTL_S = 15
 """A lease that was not renewed for this long ends: so long a killed worker's device stays taken."""
 LEASE_RENEW_S = 3.0
 
+STATE_KEY_PREFIX = "tilefarm:state:"
+LIVE_TTL_S = 30
+"""A run whose dispatcher has not said that it lives for this long waits for nothing any more."""
+SUBMISSIONS_KEY = "tilefarm:submissions"
+"""Hash: run id → Submission, from `tilefarm submit` until an orchestrator has finished the run."""
+ORCHESTRATOR_QUEUE = "orchestrator"
+NIGHTS_TASK = "tilefarm.nights"
+"""Sent by beat, received by the orchestrator: look whether a night is due."""
+SERVICE_TTL_S = 30
+
 Lane = Literal["ondemand", "nightly"]
+LANES: tuple[Lane, ...] = ("ondemand", "nightly")
+"""In the order in which they are served."""
 
 
 def device_queue(device_id: str, lane: Lane) -> str:
     return f"device.{device_id}.{lane}"
 
 
-def device_queues(device_id: str) -> list[str]:
-    """Queues of one device in the order they are served."""
-    return [device_queue(device_id, "ondemand"), device_queue(device_id, "nightly")]
+def soc_queue(soc: str, lane: Lane) -> str:
+    """For work that any phone with this SoC may do; ``soc`` is its name."""
+    return f"soc.{soc_slug(soc)}.{lane}"
+
+
+def worker_queues(device_id: str, soc: str) -> list[str]:
+    """Queues that the worker of one device serves, in that order."""
+    return [queue for lane in LANES for queue in (device_queue(device_id, lane), soc_queue(soc, lane))]
+
+
+def soc_slug(soc: str) -> str:
+    """A SoC's name is text of a driver: letters for people, and a digest so that no two names meet."""
+    letters = re.sub(r"[^a-z0-9]+", "-", soc.lower())[:32].strip("-")
+    return f"{letters}-{sha256_hex(soc.encode('utf-8', 'surrogateescape'))[:8]}".lstrip("-")
+
+
+def state_key(run_id: str) -> str:
+    """What a run's dispatcher says of it (RunState); stays for as long as the run's other keys."""
+    return STATE_KEY_PREFIX + run_id
+
+
+def live_key(run_id: str) -> str:
+    """There while a process carries the run out."""
+    return f"tilefarm:live:{run_id}"
+
+
+def service_key(name: str, host: str) -> str:
+    """There while a service (``orchestrator``, ``beat``) lives on a host."""
+    return f"tilefarm:service:{name}:{sha256_hex(host.encode('utf-8', 'surrogateescape'))[:16]}"
 
 
 def device_key(device_id: str) -> str:

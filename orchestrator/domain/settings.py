@@ -15,6 +15,8 @@ class Settings(BaseSettings):
 
     broker: str = ""
     """``redis://HOST:PORT/DB`` of a farm. Empty: `tilefarm run` starts a private redis-server."""
+    user: str = ""
+    """Who asks, for a fair share of the devices; empty: ``user@host`` of this process."""
     out: Path = Path("out")
     """Runs and reports."""
     blobs: str = ""

@@ -139,6 +139,8 @@ class Trial:
     """The host pulled the tensor and compared it again."""
     tensors: dict[str, str] = field(default_factory=dict[str, str])
     """Output buffer → blob of the pulled tensor (failures, samples, and what a probe keeps)."""
+    stands_in_for: str = ""
+    """Device that the case was planned for, where infrastructure kept that one from doing it."""
 
     @property
     def key(self) -> str:

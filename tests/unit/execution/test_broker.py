@@ -22,10 +22,10 @@ from orchestrator.domain.names import (
     agent_key,
     device_key,
     device_queue,
-    device_queues,
     events_key,
     hold_key,
     run_key,
+    worker_queues,
 )
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.wire import decode, to_json
@@ -154,7 +154,9 @@ def test_one_host_of_another_version_does_not_hide_the_others(broker: Broker, cl
 
 
 def test_on_demand_work_is_served_before_nightly_work() -> None:
-    assert device_queues("phone") == ["device.phone.ondemand", "device.phone.nightly"]
+    queues = worker_queues("phone", "Adreno (TM) 750")
+    soc = "soc.adreno-tm-750-cef2777b"
+    assert queues == ["device.phone.ondemand", f"{soc}.ondemand", "device.phone.nightly", f"{soc}.nightly"]
 
 
 def test_nothing_there_says_so_at_once() -> None:
