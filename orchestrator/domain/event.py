@@ -14,6 +14,12 @@ class Progress:
     state: Literal["batch", "waiting", "started", "ended"]
     case_id: str = ""
     detail: str = ""
+    planned_for: str = ""
+    """As in Trial."""
+
+    @property
+    def target(self) -> str:
+        return self.planned_for or self.device_id
 
 
 @dataclass(frozen=True, slots=True)

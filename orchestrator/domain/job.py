@@ -119,9 +119,10 @@ class Batch:
     """At most one an API: runs before and after that API's cases, or their results do not count."""
     soc: str = ""
     """Name of the SoC whose queue the batch is in; empty for a batch of one device."""
-    not_on: list[str] = field(default_factory=list[str])
-    """Devices that must not do it: they have these cases already, or were tried."""
-    stands_in_for: str = ""
-    """Device that these cases were planned for and that infrastructure kept from doing them."""
+    only_on: list[str] = field(default_factory=list[str])
+    """Devices that may do a batch of a SoC's queue."""
+    planned_for: str = ""
+    """Target of the run that these cases belong to, where that is not the device that does them: a pool of
+    phones, or a device that infrastructure kept from doing them. Empty: ``device_id``."""
     handed_back: int = 0
     """By workers whose phone could not take it at once."""

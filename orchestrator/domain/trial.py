@@ -139,14 +139,19 @@ class Trial:
     """The host pulled the tensor and compared it again."""
     tensors: dict[str, str] = field(default_factory=dict[str, str])
     """Output buffer → blob of the pulled tensor (failures, samples, and what a probe keeps)."""
-    stands_in_for: str = ""
-    """Device that the case was planned for, where infrastructure kept that one from doing it."""
+    planned_for: str = ""
+    """Target that the case was planned for, where that is not its device: a pool of phones that stand in for
+    each other, or a phone that infrastructure kept from doing it. Empty: the device."""
 
     @property
     def key(self) -> str:
-        return trial_key(self.device_id, self.case_id, self.attempt)
+        return trial_key(self.target, self.case_id, self.attempt)
+
+    @property
+    def target(self) -> str:
+        return self.planned_for or self.device_id
 
 
-def trial_key(device_id: str, case_id: str, attempt: int) -> str:
+def trial_key(target: str, case_id: str, attempt: int) -> str:
     """By which a result is asked for, inserted once a run, and struck off: one spelling for all three."""
-    return f"{device_id}/{case_id}/{attempt}"
+    return f"{target}/{case_id}/{attempt}"
