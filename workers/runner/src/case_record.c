@@ -5,6 +5,19 @@
 #include "child.h"
 #include "record.h"
 
+/* Where the time of the case went; stages that it did not enter are left out. */
+static void put_spent(struct session *s, struct json *j) {
+    session_stage(s, (enum stage)atomic_load(&s->board->stage)); /* up to now */
+    json_key(j, "spent_ns");
+    json_open(j, '{');
+    for (int stage = 0; stage < STAGE_COUNT; stage++) {
+        if (s->spent_ns[stage] > 0) {
+            json_field_u64(j, stage_name(stage), (uint64_t)s->spent_ns[stage]);
+        }
+    }
+    json_close(j, '}');
+}
+
 static void put_timing(const struct case_run *run, struct json *j) {
     const struct timing *t = &run->timing;
     json_key(j, "timing");
@@ -17,6 +30,7 @@ static void put_timing(const struct case_run *run, struct json *j) {
     json_field_u64(j, "slope_ns", (uint64_t)t->slope_ns);
     json_field_u64(j, "slope_n", t->slope_n);
     json_field_str(j, "gpu_timer", timer_trust_name(t->trust));
+    put_spent(run->session, j);
     json_close(j, '}');
 }
 
@@ -68,5 +82,6 @@ void case_record(const struct case_run *run, size_t index, struct json *j) {
             json_field_u64(j, "exit_code", CHILD_RENEW); /* with which this process now ends */
         }
     }
+    session_stages_done(run->session);
     json_close(j, '}');
 }

@@ -9,7 +9,18 @@
 #define PROGRAMS_KEPT 16
 
 void session_stage(struct session *s, enum stage stage) {
+    int64_t now = clock_ns();
+    int before = atomic_load(&s->board->stage);
+    if (s->stage_since_ns != 0 && before >= 0 && before < STAGE_COUNT) {
+        s->spent_ns[before] += now - s->stage_since_ns;
+    }
+    s->stage_since_ns = now;
     atomic_store(&s->board->stage, stage);
+}
+
+void session_stages_done(struct session *s) {
+    memset(s->spent_ns, 0, sizeof s->spent_ns);
+    s->stage_since_ns = 0;
 }
 
 static void drop_programs(struct session *s) {

@@ -26,9 +26,14 @@ struct session {
     struct sensors sensors;
     struct compiled *programs;
     size_t program_count;
+    int64_t spent_ns[STAGE_COUNT]; /* of the open case; opening the device counts for its first */
+    int64_t stage_since_ns;        /* 0: between two cases */
 };
 
+/* The case enters that stage; the time of the one before is noted. */
 void session_stage(struct session *s, enum stage stage);
+/* The stages of a case are told, and those of the next one begin. */
+void session_stages_done(struct session *s);
 /* Opens the device of that API if it is not the one that is open. *opened: a driver record is due.
  */
 bool session_device(struct session *s, const char *api, bool *opened, struct failure *failure);

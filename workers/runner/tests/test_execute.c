@@ -33,6 +33,9 @@ static void a_right_kernel(void) {
     CHECK_HAS(record, "\"gpu_timer\":\"trusted\"");
     CHECK_HAS(record, "\"sensors\":{\"gpu_hz\":[],\"temp_mc\":[],\"throttled\":null}");
     CHECK_LACKS(record, "differs");
+    CHECK_HAS(record, "\"spent_ns\":{\"context\":"); /* the first case of its process */
+    CHECK_HAS(record, ",\"verify\":");
+    CHECK_LACKS(record, "\"rest\":");
     CHECK_HAS(one("double gpu=stuck", "", NULL), "\"gpu_timer\":\"disagrees\"");
     CHECK_HAS(one("double gpu=stuck slow=3", "", NULL),
               "\"slope_n\":0,\"gpu_timer\":\"disagrees\"");
