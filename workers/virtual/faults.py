@@ -33,7 +33,7 @@ class Fault(BaseModel):
     at: Literal["bytes", "exit"] = "bytes"
     """``exit``: all output passes, the exit status does not."""
     times: int = Field(default=0, ge=0)
-    """How often it fires; 0 is for ever."""
+    """How often it fires; 0 is for ever. A drip fires once for all that a service sends."""
     chunk: int = Field(default=1, ge=1)
     """drip: bytes at a time."""
     every_ms: int = Field(default=50, ge=1)

@@ -43,6 +43,7 @@ class Stream:
         self._may_write.set()
         self._closed = asyncio.Event()
         self._passed = bytearray()
+        self._dripping: Fault | None = None
 
     @property
     def closed(self) -> bool:
@@ -52,6 +53,7 @@ class Stream:
         """A new command or request on this stream: faults match its label and count from here."""
         self.label = label
         self._passed.clear()
+        self._dripping = None
 
     # Called by the link.
 
@@ -94,7 +96,7 @@ class Stream:
 
     async def write(self, data: bytes) -> None:
         """Send through the faults' gate. Raises StreamClosed."""
-        fault = self._faults.find(_WIRE_FAULTS, self.label)
+        fault = self._dripping or self._faults.find(_WIRE_FAULTS, self.label)
         if fault is not None:
             await self._through(fault, data)
         else:
@@ -131,6 +133,9 @@ class Stream:
 
     async def _through(self, fault: Fault, data: bytes) -> None:
         if fault.kind == "drip":
+            if self._dripping is None:  # once for the whole of this service
+                self._dripping = fault
+                self._faults.fired(fault)
             for start in range(0, len(data), fault.chunk):
                 await self._write(data[start : start + fault.chunk])
                 await asyncio.sleep(fault.every_ms / 1000)

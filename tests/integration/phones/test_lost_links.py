@@ -88,8 +88,9 @@ def test_cleaning_up_on_a_phone_that_stalls_altogether_ends_too(
 
 @PROFILES
 def test_a_drip_is_slow_and_right(start_phone: StartPhone, profile: str):
-    phone = start_phone(profile, "drip:on=echo,every_ms=1")
+    phone = start_phone(profile, "drip:on=echo,every_ms=1,times=1")
     assert phone.device().run(["echo", "drop by drop"], timeout_s=CALL_S).stdout == b"drop by drop\n"
+    assert phone.phone.faults.find({"drip"}, "echo") is None, "once for a whole service"
 
 
 @PROFILES
