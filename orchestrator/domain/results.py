@@ -15,6 +15,15 @@ RESULTS_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
+class MissedNight:
+    """A night that was due and brought no results."""
+
+    night: str
+    """UTC date and suite: ``2026-12-01-nightly``."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunInfo:
     run_id: str
     suite: str
@@ -45,6 +54,10 @@ class RunInfo:
     """False: ``--no-probes``."""
     compiler: str = ""
     """What made SPIR-V of the shaders, with its options; empty when no case needed it."""
+    night: str = ""
+    """UTC date and suite of the night that it is the run of: ``2026-12-01-nightly``; empty: of none."""
+    missed_nights: list[MissedNight] = field(default_factory=list[MissedNight])
+    """Nights of the suite that brought no results, since the last one that did."""
 
     @property
     def whole_suite(self) -> bool:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from platformdirs import user_cache_path
+from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -29,6 +30,15 @@ class Settings(BaseSettings):
     power_cycle: str = ""
     """Command that switches a phone's USB port off and on, e.g. ``cycle-port {serial}``: words, no shell;
     ``{serial}`` is the phone's. Empty: this rung of the ladder is left out."""
+
+    nights: str = ""
+    """Which suite the orchestrator runs when (UTC): ``nightly@01:00, speed@Sun 03:00``. Empty: no nights."""
+    night_options: str = ""
+    """Further options of `tilefarm run` for each night, e.g. ``--matrix farm.yaml --kernels mine``."""
+    night_deadline_h: float = Field(default=8.0, gt=0, le=20)
+    """So long after its start a night's report is made of what is there, and the rest is missing."""
+    night_late_h: float = Field(default=6.0, gt=0, le=20)
+    """A night that could not be started in time is started up to so much later; then it was missed."""
 
     def blob_store(self) -> str:
         """As an URL that means the same in every process of this machine, wherever it was started."""
