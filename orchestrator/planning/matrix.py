@@ -94,6 +94,8 @@ class Suite:
     """Of blocks that say nothing else."""
     budget_s: float | None = None
     """Planned device time a device that the suite should stay within; None: no budget."""
+    min_phones_per_soc: int | None = None
+    """Of each SoC so many phones run a case, and a run with fewer says so; None: all phones run all cases."""
 
     def sampling_of(self, block: Block) -> Sampling:
         return self.sampling if block.sampling is None else block.sampling

@@ -23,9 +23,14 @@ from orchestrator.planning.yaml_tree import MAX_BYTES, Fields, Node, Problem, re
 MAX_POINTS = 5_000_000
 """Points of one suite; more is taken for a slip of the pen."""
 
+MAX_PHONES = 100
+"""Of a SoC; each that a run lacks is named in its report."""
+
 _NOTE_KEYS = ("when", "reason", "owner", "expires")
 _EXPECTATION_KEYS = (*_NOTE_KEYS, "verdict", "soc", "driver")
-_SUITE_KEYS = ("description", *SAMPLING_KEYS, "budget", "blocks")
+_PROBES_KEYS = ("description", *SAMPLING_KEYS, "budget", "blocks")
+_PHONES = "min_phones_per_soc"
+_SUITE_KEYS = (*_PROBES_KEYS, _PHONES)
 _PROBES = "probes"
 
 
@@ -109,7 +114,7 @@ class _Reader:
             return None
         line = top.line(_PROBES)
         record = Record.read(
-            node, _PROBES, self._problems, known=_SUITE_KEYS, required=("blocks",), line=line
+            node, _PROBES, self._problems, known=_PROBES_KEYS, required=("blocks",), line=line
         )
         if record is None:
             return None
@@ -149,6 +154,7 @@ class _Reader:
             description=record.text("description"),
             sampling=sampling,
             budget_s=self._budget(record),
+            min_phones_per_soc=record.integer(_PHONES, 0, 1, MAX_PHONES) or None,
         )
 
     def _budget(self, record: Record) -> float | None:

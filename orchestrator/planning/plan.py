@@ -1,99 +1,34 @@
-"""What runs where, what was dropped and why, and how long it should take. Touches no device and no shader."""
+"""A suite and devices → their plan (planned.py). Touches no device and no shader."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import replace
 
 from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import UsageError
-from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.kernel import Kernel
-from orchestrator.domain.results import Excluded, Pruned, RunResults
+from orchestrator.domain.results import Pruned, RunResults
 from orchestrator.planning.canary import PlannedCanary, canary_cases, expected, factor
 from orchestrator.planning.estimate import Estimate, Estimator, Work
 from orchestrator.planning.expand import Tally, expand_blocks
-from orchestrator.planning.halves import HalfFit, half_fits
+from orchestrator.planning.halves import half_fits
 from orchestrator.planning.matrix import Block, Matrix, Sampling, Suite
 from orchestrator.planning.overrides import apply_overrides, parse_override
+from orchestrator.planning.placement import placed
+from orchestrator.planning.planned import (
+    BATCH_CASES,
+    BATCH_S,
+    AnywherePlan,
+    DevicePlan,
+    Plan,
+    PlannedCase,
+)
 from orchestrator.planning.prune import Drop, check, prune
 from orchestrator.planning.select import compile_selection
 from orchestrator.planning.suggest import shown
 from orchestrator.planning.vocabulary import Vocabulary
 
-BATCH_S = 60.0
-BATCH_CASES = 12
-"""A batch holds no more, so that on-demand runs wait about a minute at most; canaries stand around it."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCase:
-    case_id: str
-    case: Case
-    estimate: Estimate
-    role: Literal["op", "probe"] = "op"
-
-
-@dataclass(frozen=True, slots=True)
-class DevicePlan:
-    device: DeviceRecord
-    cases: list[PlannedCase]
-    """Probes first, then the suite in the order of the matrix."""
-    canaries: list[PlannedCanary] = field(default_factory=list[PlannedCanary])
-    """At most one an API, for the APIs of ``cases``."""
-    half_fits: list[HalfFit] = field(default_factory=list[HalfFit])
-    """Tiles that run here in 16 bits only."""
-
-    @property
-    def seconds(self) -> float:
-        busy = sum(c.estimate.seconds for c in self.cases)
-        return busy + sum(2 * c.estimate.seconds * self._batches(c.api) for c in self.canaries)
-
-    @property
-    def probes(self) -> int:
-        return sum(c.role == "probe" for c in self.cases)
-
-    def _batches(self, api: str) -> int:
-        times = [c.estimate.seconds for c in self.cases if c.case.axes.get("api") == api]
-        return max(1 + int(sum(times) // BATCH_S), -(-len(times) // BATCH_CASES))
-
-    @property
-    def guessed(self) -> int:
-        """Cases whose time is a guess, not measured."""
-        return sum(c.estimate.basis == "guess" for c in self.cases)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    suite: Suite
-    """With overrides applied."""
-    cases: dict[str, Case]
-    """Every selected case and every probe by id, those that no device can run included."""
-    devices: list[DevicePlan]
-    pruned: list[Pruned] = field(default_factory=list[Pruned])
-    excluded: list[Excluded] = field(default_factory=list[Excluded])
-    expectations: list[Expectation] = field(default_factory=list[Expectation])
-    warnings: list[str] = field(default_factory=list[str])
-    sampling: dict[str, Sampling] = field(default_factory=dict[str, Sampling])
-    """By case id, where it is not the suite's."""
-    prepare_s: float = 0.0
-    """Before the first dispatch: inputs, references and bounds on this machine, always a guess."""
-
-    def sampling_of(self, case_id: str) -> Sampling:
-        return self.sampling.get(case_id, self.suite.sampling)
-
-    @property
-    def trials(self) -> int:
-        return sum(len(d.cases) for d in self.devices)
-
-    @property
-    def seconds(self) -> float:
-        """Estimated time to the end: devices run side by side, those of one resource one after another."""
-        busy: dict[str, float] = {}
-        for planned in self.devices:
-            resource = planned.device.resource
-            busy[resource] = busy.get(resource, 0.0) + planned.seconds
-        return max(busy.values(), default=0.0)
+__all__ = ["BATCH_CASES", "BATCH_S", "AnywherePlan", "DevicePlan", "Plan", "PlannedCase", "build_plan"]
 
 
 def build_plan(
@@ -106,11 +41,17 @@ def build_plan(
     overrides: Sequence[str] = (),
     history: RunResults | None = None,
     probes: bool = True,
+    phones: int | None = None,
+    seed: str = "",
 ) -> Plan:
     """The plan of one suite on the given devices, beside the matrix's probes unless ``probes`` is False.
 
     ``selection`` and ``overrides`` choose from the suite; probes and canaries run whatever they say. A budget
     that is exceeded is a warning; nothing is left out because of it.
+
+    Args:
+        phones: of each SoC that run a case, instead of the suite's ``min_phones_per_soc``; 0: all of them.
+        seed: for the draw among phones that are equally fit.
 
     Raises:
         UsageError: unknown suite, wrong selection or override, or nothing selected.
@@ -128,6 +69,8 @@ def build_plan(
         apart.add(matrix.probes, expand_blocks(matrix.probes, matrix.excludes, tally=tally))
         found = found or (selected is not None and any(selected(c) for c in apart.cases.values()))
         points = apart.before(points)
+    if phones is not None:
+        suite = replace(suite, min_phones_per_soc=phones or None)
     excluded = tally.excluded()
     if not found and not excluded:
         what = "has no case" if selection is None else f"has no case that -k {shown(selection)} selects"
@@ -135,8 +78,8 @@ def build_plan(
 
     planner = _Planner(points, kernels, history)
     planned = [planner.device(device) for device in devices]
-    warnings = [*matrix.warnings, *notes, *_device_warnings(suite, own, planned)]
-    return Plan(
+    warnings = [*matrix.warnings, *notes, *_idle_warnings(suite, own, planned)]
+    plan = Plan(
         suite,
         points.cases,
         planned,
@@ -147,6 +90,10 @@ def build_plan(
         points.sampling,
         planner.prepare_s(planned),
     )
+    if suite.min_phones_per_soc is not None:
+        plan = placed(plan, suite.min_phones_per_soc, history, seed)
+    plan.warnings.extend(_budget_warnings(plan))
+    return plan
 
 
 class _Points:
@@ -260,16 +207,21 @@ class _Planner:
         self.pruned.append(Pruned(device.device_id, case_id, drop.verdict, list(drop.reasons)))
 
 
-def _device_warnings(suite: Suite, own: Set[str], planned: Sequence[DevicePlan]) -> list[str]:
-    warnings: list[str] = []
+def _idle_warnings(suite: Suite, own: Set[str], planned: Iterable[DevicePlan]) -> Iterator[str]:
     for plan in planned:
         name = plan.device.device_id
         if not any(c.case_id in own for c in plan.cases) and (own or not plan.cases):
-            warnings.append(f"suite {suite.name}: {name}: nothing can run there; see the pruned points")
-        if suite.budget_s is not None and plan.seconds > suite.budget_s:
-            times = f"{plan.guessed} of {len(plan.cases)} times guessed"
-            warnings.append(
-                f"suite {suite.name}: {name}: planned {plan.seconds:.0f} s ({times}) > budget "
-                f"{suite.budget_s:.0f} s; nothing is left out. Narrow it with -k or --set"
+            yield f"suite {suite.name}: {name}: nothing can run there; see the pruned points"
+
+
+def _budget_warnings(plan: Plan) -> Iterator[str]:
+    budget_s = plan.suite.budget_s
+    for planned in plan.devices:
+        seconds = plan.seconds_of(planned)
+        if budget_s is not None and seconds > budget_s:
+            times = f"{planned.guessed} of {len(planned.cases)} times guessed"
+            where = f"suite {plan.suite.name}: {planned.device.device_id}"
+            yield (
+                f"{where}: planned {seconds:.0f} s ({times}) > budget "
+                f"{budget_s:.0f} s; nothing is left out. Narrow it with -k or --set"
             )
-    return warnings
