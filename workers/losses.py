@@ -22,7 +22,7 @@ from orchestrator.domain.event import Registration
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.names import POISON_TTL_S, RUN_KEYS_TTL_S, begun_key, device_key, poison_key
 from orchestrator.domain.trial import trial_key
-from orchestrator.domain.wire import from_json
+from orchestrator.domain.wire import unpack
 from orchestrator.storage.redis_client import RedisClient
 from workers.patience import patiently
 
@@ -125,7 +125,7 @@ class Losses:
         key = device_key(self._record.device_id)
         text = self._client.get(key)
         try:
-            registered = from_json(Registration, text, key).worker_id if text else ""
+            registered = unpack(Registration, text, key).worker_id if text else ""
         except WireError as e:  # of a worker of another version
             log.warning("registration not read", error=str(e))
             registered = ""

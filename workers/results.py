@@ -2,17 +2,18 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 import redis
 import structlog
 
-from orchestrator.domain.errors import LeaseLost
+from orchestrator.domain.errors import LeaseLost, WireError
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.lease import Lease
 from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, token_key, trials_key
-from orchestrator.domain.trial import Trial, trial_key
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.trial import Trial, trial_key, unreadable_trial
+from orchestrator.domain.wire import pack
 from orchestrator.storage.redis_client import RedisClient
 from workers.patience import QUIET_S, patiently
 
@@ -26,7 +27,7 @@ if ARGV[4] ~= '' then
   if newest and newest ~= ARGV[4] then return -1 end
 end
 if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then
-  redis.call('XADD', KEYS[2], '*', 'trial', ARGV[2])
+  redis.call('XADD', KEYS[2], '*', 'key', ARGV[1], 'device', ARGV[5], 'trial', ARGV[2])
   redis.call('EXPIRE', KEYS[1], ARGV[3])
   redis.call('EXPIRE', KEYS[2], ARGV[3])
   return 1
@@ -41,10 +42,15 @@ return redis.call('EXPIRE', KEYS[1], ARGV[2])
 
 
 class ResultSink:
-    """Trials and progress of one run."""
+    """Trials and progress of one run.
 
-    def __init__(self, client: RedisClient, run_id: str) -> None:
+    Args:
+        planned_for: target of the run that the cases belong to, where that is not their device.
+    """
+
+    def __init__(self, client: RedisClient, run_id: str, planned_for: str = "") -> None:
         self._client = client
+        self._planned_for = planned_for
         self._trials = trials_key(run_id)
         self._events = events_key(run_id)
         self._insert = client.register_script(_INSERT_ONCE)
@@ -55,7 +61,7 @@ class ResultSink:
         """Cases of a (possibly repeated) batch whose result is not in yet."""
 
         def is_in(case: CaseJob) -> bool:
-            key = trial_key(device_id, case.case_id, case.attempt)
+            key = trial_key(self._planned_for or device_id, case.case_id, case.attempt)
             return patiently("results so far", lambda: self._client.hexists(self._trials, key))
 
         return [case for case in cases if not is_in(case)]
@@ -71,8 +77,9 @@ class ResultSink:
             LeaseLost: somebody has had the device since, so that the result counts for nothing.
             redis.RedisError: Redis stayed away.
         """
+        trial = replace(trial, planned_for=self._planned_for)
         keys = [self._trials, self._events, token_key(trial.device_id)]
-        args = [trial.key, to_json(trial), RUN_KEYS_TTL_S, str(lease.token) if lease else ""]
+        args = [trial.key, _packed(trial), RUN_KEYS_TTL_S, str(lease.token) if lease else "", trial.device_id]
         done = patiently("result", lambda: self._insert(keys=keys, args=args))
         if done < 0:
             raise LeaseLost(f"{trial.device_id}: a newer lease was granted; the result is refused")
@@ -83,7 +90,20 @@ class ResultSink:
         if time.monotonic() < self._quiet_until:
             return
         try:
-            self._tell(keys=[self._events], args=[to_json(news), RUN_KEYS_TTL_S])
-        except redis.RedisError as e:
+            told = pack(replace(news, planned_for=self._planned_for))
+            self._tell(keys=[self._events], args=[told, RUN_KEYS_TTL_S])
+        except (redis.RedisError, WireError) as e:
             self._quiet_until = time.monotonic() + QUIET_S
             log.warning("progress not told", error=str(e))
+
+
+def _packed(trial: Trial) -> str:
+    """A result that cannot be sent is one without its measurement, and says so: its case waits for it."""
+    try:
+        return pack(trial)
+    except WireError as e:
+        return pack(
+            unreadable_trial(
+                trial.run_id, trial.device_id, trial.key, f"its {trial.verdict} cannot be sent: {e}"
+            )
+        )

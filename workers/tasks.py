@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
 
 import structlog
-from celery import Celery
+from celery import Celery, Task
 
 from orchestrator.domain.agent import News
 from orchestrator.domain.errors import InfraError, LeaseLost, RunCancelled, TilefarmError
@@ -16,7 +16,7 @@ from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import RUN_BATCH_TASK, celery_settings
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.domain.wire import decode
+from orchestrator.domain.wire import MAX_BATCH_BYTES, pack, unpack
 from orchestrator.storage.blobs import BlobStore
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
@@ -33,6 +33,10 @@ from workers.session import infra_trials, make_room, run_batch, unrun
 
 RESOURCE_WAIT_S = 1800.0
 """A batch waits so long in all: for its device, until that is fit, and for a shared processor."""
+HAND_BACK_S = 2.0
+"""A phone that cannot do a batch of its SoC's queue leaves it to others for so long."""
+HAND_BACKS = 900
+"""Phones that could not do a batch hand it back so often, together: with one alone that is half an hour."""
 LEASES = 3
 """A batch is run under at most so many leases, each but the last one lost."""
 log = structlog.get_logger()
@@ -43,33 +47,53 @@ def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) ->
     app = Celery("tilefarm", broker=broker_url)
     app.conf.update(celery_settings())
 
-    @app.task(name=RUN_BATCH_TASK)
-    def run_batch_task(envelope: dict[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
-        handle(decode(Batch, envelope, "task"), bench, client, holder)
+    @app.task(name=RUN_BATCH_TASK, bind=True)
+    def run_batch_task(task: Task, message: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        batch = unpack(Batch, message, "task", MAX_BATCH_BYTES)
+
+        def hand_back(again: Batch) -> None:
+            queue = task.request.delivery_info["routing_key"]
+            app.send_task(RUN_BATCH_TASK, args=[pack(again, MAX_BATCH_BYTES)], queue=queue)
+
+        handle(batch, bench, client, holder, hand_back)
 
     return app
 
 
-def handle(batch: Batch, bench: Bench, client: RedisClient, holder: str) -> None:
+def handle(
+    batch: Batch,
+    bench: Bench,
+    client: RedisClient,
+    holder: str,
+    hand_back: Callable[[Batch], None],
+    sleep: Callable[[float], object] = time.sleep,
+) -> None:
     """Run what is not done yet of a batch, with the device leased, and insert each result once.
 
     A batch may come twice (a worker died, a message was delivered again): done cases are left out. Where the
     lease was lost on the way, what is not in yet is run once more under a new one. Where the device cannot be
-    had, this batch's cases are ``infra``, and its run's other batches for the device are dropped.
+    had, this batch's cases are ``infra``, and its run's other batches for the device are dropped; a batch that
+    other phones may do is left to them.
 
     Args:
         holder: this worker, as leases and notes name it.
+        hand_back: puts a batch of a SoC's queue into that queue again.
 
     Raises:
         redis.RedisError: Redis was away for longer than ``patience.OUTAGE_S``.
     """
-    sink = ResultSink(client, batch.run_id)
-    run = RunWatch(client, batch.run_id, bench.record.device_id)
+    device_id = bench.record.device_id
+    sink = ResultSink(client, batch.run_id, batch.planned_for)
+    run = RunWatch(client, batch.run_id, device_id)
+    shared = not batch.device_id
     if why := run.given_up():
-        log.info("batch dropped", batch=batch.batch_id, why=why)
-        return
-    reason = ""
-    for _ in range(LEASES):
+        if not shared:
+            log.info("batch dropped", batch=batch.batch_id, why=why)
+            return
+    elif shared and device_id not in batch.only_on:
+        why = "not one of the phones that may do it"
+    reason = why
+    for _ in range(0 if why else LEASES):
         try:
             _under_lease(batch, bench, client, holder, sink, run)
             return
@@ -79,13 +103,19 @@ def handle(batch: Batch, bench: Bench, client: RedisClient, holder: str) -> None
         except LeaseLost as e:
             reason = str(e)
             log.warning("batch under a lost lease", batch=batch.batch_id, why=reason)
-        except InfraError as e:  # a person has the device, or half an hour was not enough
+        except InfraError as e:  # a person has the device, or it was waited for in vain
             reason = str(e)
-            run.give_up(reason)
+            if not shared:
+                run.give_up(reason)
             break
         except TilefarmError as e:  # a blob store that this host cannot open
             reason = str(e)
             break
+    if shared and batch.handed_back < HAND_BACKS:
+        sink.progress(Progress(device_id, "waiting", detail=f"another phone: {reason}"))
+        hand_back(replace(batch, handed_back=batch.handed_back + 1))
+        sleep(HAND_BACK_S)  # who is idle takes it meanwhile; our own queue waits for no longer than this
+        return
     for trial in infra_trials(bench, batch.run_id, batch.cases, reason):
         sink.insert(trial)
 
@@ -100,6 +130,10 @@ def _under_lease(
     def left_s() -> float:
         return max(0.0, deadline - time.monotonic())
 
+    def device_s() -> float:
+        """What another phone could do at once does not wait for this one."""
+        return left_s() if batch.device_id else 0.0
+
     def waiting(why: str = resource) -> None:
         run.check()
         sink.progress(Progress(device_id, "waiting", detail=why))
@@ -107,8 +141,8 @@ def _under_lease(
     # The device first, then its processor: everybody takes them in this order. The host's own locks are for
     # processes with another broker, or with a private one.
     with (
-        leased(leases, device_id, holder, timeout_s=left_s(), on_wait=waiting) as held,
-        exclusive(f"device-{device_id}", timeout_s=left_s(), on_wait=waiting),
+        leased(leases, device_id, holder, timeout_s=device_s(), on_wait=waiting) as held,
+        exclusive(f"device-{device_id}", timeout_s=device_s(), on_wait=waiting),
     ):
         cases = sink.not_done(device_id, batch.cases)
         if not cases:
@@ -122,7 +156,7 @@ def _under_lease(
             waiting(why)
 
         if bench.record.transport == "adb":
-            _await_fit(batch, bench, client, left_s(), waiting_with_it)
+            _await_fit(batch, bench, client, device_s(), waiting_with_it)
         with exclusive(f"resource-{resource}", timeout_s=left_s(), on_wait=waiting_with_it):
             sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
             _run(batch, bench, cases, client, sink, held, run)

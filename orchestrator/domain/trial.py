@@ -1,5 +1,6 @@
 """One case on one device in one run: what came back."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -155,3 +156,29 @@ class Trial:
 def trial_key(target: str, case_id: str, attempt: int) -> str:
     """By which a result is asked for, inserted once a run, and struck off: one spelling for all three."""
     return f"{target}/{case_id}/{attempt}"
+
+
+_KEY = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)/([0-9]{1,6})")
+
+
+def unreadable_trial(run_id: str, device_id: str, key: str, reason: str) -> Trial:
+    """In the place of a result that came and cannot be read: nobody knows what it said.
+
+    Raises:
+        ValueError: ``key`` is no trial's key.
+    """
+    if (words := _KEY.fullmatch(key)) is None:
+        raise ValueError(f"{key!r} is no trial's key")
+    target, case_id, attempt = words.groups()
+    return Trial(
+        run_id=run_id,
+        device_id=device_id or target,
+        case_id=case_id,
+        attempt=int(attempt),
+        verdict=Verdict.INFRA,
+        reason=reason,
+        code_hash="",
+        started_at="",
+        duration_ms=0,
+        planned_for=target if device_id and device_id != target else "",
+    )

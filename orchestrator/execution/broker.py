@@ -1,6 +1,6 @@
 """The orchestrator's side of Redis: who is registered, what was sent, what came back."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -27,8 +27,8 @@ from orchestrator.domain.names import (
     given_up_key,
     run_key,
 )
-from orchestrator.domain.trial import Trial
-from orchestrator.domain.wire import encode, from_json
+from orchestrator.domain.trial import Trial, unreadable_trial
+from orchestrator.domain.wire import MAX_BATCH_BYTES, pack, unpack
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import connect, shown
 
@@ -124,25 +124,28 @@ class Broker:
             self._redis.delete(given_up_key(run_id))
 
     def send(self, batch: Batch, lane: Lane) -> None:
-        """Queue a batch for its device; from then on its run is known here."""
+        """Queue a batch for its device; from then on its run is known here.
+
+        Raises:
+            WireError: it is longer than a message may be.
+        """
+        text = pack(batch, MAX_BATCH_BYTES)
         with self._reachable():
             self._redis.set(run_key(batch.run_id), lane, ex=RUN_KEYS_TTL_S)
-            self._celery.send_task(
-                RUN_BATCH_TASK, args=[encode(batch)], queue=device_queue(batch.device_id, lane)
-            )
+            self._celery.send_task(RUN_BATCH_TASK, args=[text], queue=device_queue(batch.device_id, lane))
 
-    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
-        """Entries of a run's stream after an entry id; waits up to ``block_ms`` when there is none."""
+    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress | None]]:
+        """Entries of a run's stream after an entry id; waits up to ``block_ms`` when there is none.
+
+        A result that cannot be read (of another version, say) is one of infrastructure that says so; what
+        else cannot be read is None. Both are named in the log.
+        """
         key = events_key(run_id)
         with self._reachable():
             streams = self._redis.xread({key: after}, count=READ_COUNT, block=block_ms)
         for _, entries in streams:
             for entry_id, fields in entries:
-                where = f"{key} {entry_id.decode()}"
-                if b"trial" in fields:
-                    yield entry_id.decode(), from_json(Trial, fields[b"trial"], where)
-                else:
-                    yield entry_id.decode(), from_json(Progress, fields[b"progress"], where)
+                yield entry_id.decode(), _read(run_id, fields, f"{key} {entry_id.decode()}")
 
     def _all(self, cls: type[T], prefix: str) -> list[T]:
         """In order of their keys; what cannot be read is one host's affair and no reason to fail."""
@@ -151,7 +154,7 @@ class Broker:
             for key in sorted(self._redis.scan_iter(match=f"{prefix}*")):
                 try:
                     if text := self._redis.get(key):
-                        found.append(from_json(cls, text, key.decode()))
+                        found.append(unpack(cls, text, key.decode("utf-8", "replace")))
                 except WireError as e:
                     log.warning("left out", error=str(e))
         return found
@@ -165,3 +168,20 @@ class Broker:
                 f"broker {shown(self.url)}: {e}. Results so far are on disk: start Redis again and complete "
                 "the run with `tilefarm run --resume RUN_ID`"
             ) from e
+
+
+def _read(run_id: str, fields: Mapping[bytes, bytes], where: str) -> Trial | Progress | None:
+    device_id, key = (fields.get(name, b"").decode("utf-8", "replace") for name in (b"device", b"key"))
+    try:
+        if b"trial" not in fields:
+            return unpack(Progress, fields.get(b"progress"), where)
+        trial = unpack(Trial, fields[b"trial"], where)
+        if trial.key != key:
+            raise WireError(f"{where}: a result of {trial.key} that lies under {key}")
+    except WireError as e:
+        log.warning("not read", key=key, error=str(e))
+        try:
+            return unreadable_trial(run_id, device_id, key, f"its result cannot be read: {e}")
+        except ValueError:  # news, or nothing of ours
+            return None
+    return trial

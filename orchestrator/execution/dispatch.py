@@ -63,7 +63,9 @@ class Farm(Protocol):
         """What is known of a device that no worker serves; empty: nothing."""
         ...
 
-    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]: ...
+    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress | None]]:
+        """None: an entry that cannot be read, and is no result."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,8 @@ class Dispatcher:
         fresh: list[Trial] = []
         for entry_id, event in self._broker.events(self._run_id, after, POLL_MS):
             after = entry_id
+            if event is None:
+                continue
             lane = self._lanes.get(event.device_id)
             if lane is None:
                 continue  # no device of this run: nobody asked it

@@ -15,7 +15,7 @@ from orchestrator.domain.names import (
     lease_key,
     token_key,
 )
-from orchestrator.domain.wire import from_json, to_json
+from orchestrator.domain.wire import pack, unpack
 from orchestrator.storage.redis_client import RedisClient
 
 log = structlog.get_logger()
@@ -97,7 +97,7 @@ class Leases:
 
     def hold(self, hold: Hold) -> bool:
         """No new lease from now on; False where somebody holds the device already."""
-        return self._hold(keys=[hold_key(hold.device_id)], args=[to_json(hold)]) == 1
+        return self._hold(keys=[hold_key(hold.device_id)], args=[pack(hold)]) == 1
 
     def fence(self, device_id: str) -> bool:
         """True once no lease lives; from then on results of earlier leases are refused."""
@@ -121,7 +121,7 @@ class Leases:
 def _read(device_id: str, text: bytes) -> Hold:
     """One that cannot be read (of another version, say) holds its device all the same."""
     try:
-        return from_json(Hold, text, hold_key(device_id))
+        return unpack(Hold, text, hold_key(device_id))
     except WireError as e:
         log.warning("hold not read", error=str(e))
         return Hold(device_id, by="somebody", why=f"their words cannot be read ({e})", since="?")

@@ -7,7 +7,7 @@ import structlog
 from orchestrator.domain.errors import WireError
 from orchestrator.domain.names import LIVE_TTL_S, RUN_KEYS_TTL_S, STATE_KEY_PREFIX, live_key, state_key
 from orchestrator.domain.run_state import ENDED, RunState
-from orchestrator.domain.wire import from_json, to_json
+from orchestrator.domain.wire import pack, unpack
 from orchestrator.storage.redis_client import RedisClient
 
 log = structlog.get_logger()
@@ -21,7 +21,7 @@ class RunStates:
 
     def publish(self, state: RunState) -> None:
         """Also says that the run is being carried out, until it has ended or for ``LIVE_TTL_S``."""
-        self._client.set(state_key(state.run_id), to_json(replace(state, live=False)), ex=RUN_KEYS_TTL_S)
+        self._client.set(state_key(state.run_id), pack(replace(state, live=False)), ex=RUN_KEYS_TTL_S)
         if state.phase in ENDED:
             self._client.delete(live_key(state.run_id))
         elif state.phase != "submitted":
@@ -31,7 +31,7 @@ class RunStates:
         """None: never heard of, or of another version."""
         text = self._client.get(state_key(run_id))
         try:
-            state = from_json(RunState, text, state_key(run_id)) if text else None
+            state = unpack(RunState, text, state_key(run_id)) if text else None
         except WireError as e:
             log.warning("state not read", error=str(e))
             return None

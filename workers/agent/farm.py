@@ -11,7 +11,7 @@ from orchestrator.domain.agent import AgentReport, News
 from orchestrator.domain.event import Registration
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import AGENT_TTL_S, agent_key, lease_key
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import pack
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
 from workers.news import heard
@@ -48,7 +48,7 @@ class RedisFarm:
         return self._ask(lambda: list(heard(self.client, device_id)), list[News]())
 
     def publish(self, report: AgentReport) -> None:
-        self._ask(lambda: self.client.set(agent_key(report.host), to_json(report), ex=AGENT_TTL_S), None)
+        self._ask(lambda: self.client.set(agent_key(report.host), pack(report), ex=AGENT_TTL_S), None)
 
     def _ask(self, question: Callable[[], T], known: T) -> T:
         try:

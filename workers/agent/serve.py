@@ -16,11 +16,11 @@ import structlog
 
 from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.digest import sha256_hex
-from orchestrator.domain.errors import InfraError, NotInstalled
+from orchestrator.domain.errors import InfraError, NotInstalled, WireError
 from orchestrator.domain.health import Rung
 from orchestrator.domain.names import AGENT_TTL_S, agent_key
 from orchestrator.domain.settings import Settings
-from orchestrator.domain.wire import from_json
+from orchestrator.domain.wire import unpack
 from orchestrator.storage.redis_client import RedisClient, connect
 from workers.agent.agent import Agent
 from workers.agent.child import WorkerChild
@@ -144,21 +144,25 @@ def only_one(
     """
     with exclusive(f"agent-{server.host}-{server.port}", timeout_s=0):
         for _ in range(AGENT_TTL_S + 2):
-            other = _reported(client, host)
-            if other is None or not Path(f"/proc/{other.pid}").exists():
+            if not _other(client, host):
                 break
             sleep(1.0)  # for a report to end that nobody renews: its process id may be another's by now
         else:
-            other = _reported(client, host)
-            if other is not None:
-                who = f"process {other.pid} since {other.started_at}"
+            if who := _other(client, host):
                 raise InfraError(f"{host} has an agent already: {who}; end that one first")
         yield
 
 
-def _reported(client: RedisClient, host: str) -> AgentReport | None:
+def _other(client: RedisClient, host: str) -> str:
+    """Who reports for this host; empty: nobody, or a process that has ended."""
     text = client.get(agent_key(host))
-    return from_json(AgentReport, text, agent_key(host)) if text else None
+    if text is None:
+        return ""
+    try:
+        other = unpack(AgentReport, text, agent_key(host))
+    except WireError as e:
+        return f"one whose report cannot be read ({e})"
+    return f"process {other.pid} since {other.started_at}" if Path(f"/proc/{other.pid}").exists() else ""
 
 
 def _serve_local(agent: Agent, settings: Settings) -> None:

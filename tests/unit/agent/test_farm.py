@@ -4,7 +4,7 @@ from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.event import Registration
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import agent_key, device_key
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import pack
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import connect
@@ -22,7 +22,7 @@ def test_a_broker_that_is_away_changes_nothing() -> None:
         leases = Leases(client)
         assert leases.hold(HELD)
         assert leases.claim("phone-2", "w") is not None
-        client.set(device_key("phone-2"), to_json(SERVED), ex=100)
+        client.set(device_key("phone-2"), pack(SERVED), ex=100)
         client.set(device_key("phone-3"), "of another version", ex=100)
         farm = RedisFarm(client)
 
@@ -32,7 +32,7 @@ def test_a_broker_that_is_away_changes_nothing() -> None:
         before = known()
         assert before == ([HELD], [SERVED], False, True)
         farm.publish(REPORT)
-        assert client.get(agent_key("shelf")) == to_json(REPORT).encode()
+        assert client.get(agent_key("shelf")) == pack(REPORT).encode()
     assert known() == before
     assert list(farm.news("phone-2")) == []
     farm.publish(REPORT)

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.names import AGENT_TTL_S, agent_key
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import pack
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.execution.redis_fixture import client, redis_url
 from workers.agent.serve import only_one
@@ -28,7 +28,7 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def reported(client: RedisClient, host: str, pid: int) -> None:
     report = AgentReport(host, pid, "2026-11-30T12:00:00+00:00", "")
-    client.set(agent_key(host), to_json(report), ex=100)
+    client.set(agent_key(host), pack(report), ex=100)
 
 
 def test_a_second_agent_of_an_adb_server_is_refused_also_with_another_broker(client: RedisClient) -> None:
@@ -53,6 +53,15 @@ def test_another_users_agent_of_this_host_is_seen_by_its_report(client: RedisCli
     ):
         pass
     assert sum(slept) > AGENT_TTL_S
+
+
+def test_an_agent_of_another_version_is_one_too(client: RedisClient) -> None:
+    client.set(agent_key("one-older"), '{"wire": 0}', ex=100)
+    with (
+        pytest.raises(InfraError, match=r"has an agent already.*wire version 0.*upgrade the older side"),
+        only_one(client, "one-older", SERVER, lambda _: None),
+    ):
+        pass
 
 
 def test_the_report_of_a_dead_agent_is_no_agent(client: RedisClient) -> None:

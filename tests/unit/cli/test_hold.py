@@ -12,7 +12,7 @@ from orchestrator.domain.errors import UsageError
 from orchestrator.domain.health import Condition
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import agent_key
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import pack
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient, connect
@@ -31,7 +31,7 @@ def farm(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Generator[RedisClie
 
 def report(client: RedisClient, host: str, phones: Sequence[PhoneReport]) -> None:
     found = AgentReport(host, 7, "2026-11-30T12:00:00+00:00", "adb", list(phones))
-    client.set(agent_key(host), to_json(found), ex=100)
+    client.set(agent_key(host), pack(found), ex=100)
 
 
 LOST = PhoneReport("R58", "samsung-r58", Condition.QUARANTINED, "gone", "2026-11-30T12:00:00+00:00")

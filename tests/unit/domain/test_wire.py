@@ -13,7 +13,17 @@ from orchestrator.domain.errors import WireError
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch, CheckJob
 from orchestrator.domain.trial import Element, Trial
-from orchestrator.domain.wire import WIRE_VERSION, decode, encode, from_json, to_json
+from orchestrator.domain.wire import (
+    MAX_MESSAGE_BYTES,
+    WIRE_VERSION,
+    decode,
+    encode,
+    from_json,
+    pack,
+    to_json,
+    unpack,
+    unpack_one,
+)
 from tests.unit.domain.messages import BATCH, JOB, MESSAGES, TRIAL
 from tests.unit.domain.strategies import numbers, quick
 
@@ -45,6 +55,47 @@ def test_every_message_survives_as_text(message: object) -> None:
 def test_every_message_survives_as_a_celery_message(message: object) -> None:
     text = json.dumps(encode(message), allow_nan=False)
     assert same(decode(type(message), strict(text), "test"), message)
+
+
+@every_message
+def test_every_message_survives_as_a_packed_text(message: object) -> None:
+    text = pack(message)
+    strict(text)
+    assert same(unpack(type(message), text, "test"), message)
+    assert same(unpack_one([Progress, type(message)], text.encode(), "test"), message)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "not the text of a Tilefarm message"),
+        ({"wire": 1}, "not the text of a Tilefarm message"),
+        ("", "no JSON"),
+        (b"\xff{}", "no JSON"),
+        ("[" * 100_000, "no JSON: recursion limit"),
+        ('{"a":' * 100_000, "no JSON: recursion limit"),
+        ('{"wire": ' + "9" * 100_000 + "}", "no JSON"),
+        ('{"wire": NaN}', "no JSON"),
+        ('{"wire": true, "kind": "Progress"}', "wire version True"),
+        ('{"wire": 2, "kind": "Progress"}', "wire version 2, and this Tilefarm reads version 1: upgrade"),
+        ('{"wire": "' + "9" * 1000 + '"}', f"wire version {'9' * 40}…, and"),
+        ('{"wire": 1, "kind": "Trial"}', "a Trial of wire version 1, expected a Progress"),
+        ('{"wire": 1, "kind": "' + "T" * 1000 + '"}', f"a {'T' * 40}… of wire version 1"),
+        (" " * (MAX_MESSAGE_BYTES + 1), f"a message of its kind has at most {MAX_MESSAGE_BYTES}"),
+    ],
+)
+def test_a_text_that_is_no_message_says_where_and_what(text: object, says: str) -> None:
+    with pytest.raises(WireError) as caught:
+        unpack(Progress, text, "events 1-0")
+    assert str(caught.value).startswith("events 1-0: ")
+    assert says in str(caught.value)
+
+
+def test_what_nobody_would_read_is_not_written() -> None:
+    with pytest.raises(WireError, match="at most 100"):
+        pack(TRIAL, at_most=100)
+    with pytest.raises(WireError, match="Progress: cannot be written as JSON"):
+        pack(Progress("phone", "batch", detail="\ud800"))
 
 
 @quick
@@ -82,11 +133,14 @@ def test_a_message_in_old_words_is_still_read() -> None:
         (None, "not a Tilefarm message"),
         ([1], "not a Tilefarm message"),
         ("{}", "not a Tilefarm message"),
-        ({}, "wire version None"),
-        ({"wire": WIRE_VERSION + 1, "kind": "Batch", "body": {}}, f"this Tilefarm reads {WIRE_VERSION}"),
+        ({}, "not a Tilefarm message"),
+        (
+            {"wire": WIRE_VERSION + 1, "kind": "Batch", "body": {}},
+            f"this Tilefarm reads version {WIRE_VERSION}",
+        ),
         ({"wire": str(WIRE_VERSION), "kind": "Batch", "body": {}}, "wire version 1"),
-        ({"wire": WIRE_VERSION, "kind": "Trial", "body": {}}, "a Trial, expected a Batch"),
-        ({"wire": WIRE_VERSION, "body": {}}, "a None, expected a Batch"),
+        ({"wire": WIRE_VERSION, "kind": "Trial", "body": {}}, "a Trial of wire version 1, expected a Batch"),
+        ({"wire": WIRE_VERSION, "body": {}}, "a None of wire version 1, expected a Batch"),
         ({"wire": WIRE_VERSION, "kind": "Batch", "body": {}}, "run_id"),
         ({"wire": WIRE_VERSION, "kind": "Batch"}, "Batch"),
     ],

@@ -28,7 +28,8 @@ from orchestrator.domain.names import (
     worker_queues,
 )
 from orchestrator.domain.trial import Trial
-from orchestrator.domain.wire import decode, to_json
+from orchestrator.domain.verdict import Verdict
+from orchestrator.domain.wire import pack, unpack
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect, shown
@@ -44,7 +45,7 @@ def broker(redis_url: str) -> Generator[Broker]:
     found.close()
 
 
-def read(broker: Broker, run_id: str, after: str = "0") -> list[tuple[str, Trial | Progress]]:
+def read(broker: Broker, run_id: str, after: str = "0") -> list[tuple[str, Trial | Progress | None]]:
     return list(broker.events(run_id, after, block_ms=1))
 
 
@@ -52,8 +53,8 @@ def test_events_come_in_order_and_after_the_one_given(broker: Broker, client: Re
     key = events_key("run-order")
     told = [Progress("phone", "started", f"case-{n}") for n in range(3)]
     for news in told:
-        client.xadd(key, {"progress": to_json(news)})
-    client.xadd(key, {"trial": to_json(TRIAL)})
+        client.xadd(key, {"progress": pack(news)})
+    client.xadd(key, {"key": TRIAL.key, "device": TRIAL.device_id, "trial": pack(TRIAL)})
     found = read(broker, "run-order")
     assert [e for _, e in found[:3]] == told
     assert isinstance(found[3][1], Trial)
@@ -63,12 +64,37 @@ def test_events_come_in_order_and_after_the_one_given(broker: Broker, client: Re
     assert read(broker, "run-order", found[3][0]) == []
 
 
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (pack(TRIAL).replace('"wire": 1', '"wire": 2'), "wire version 2, and this Tilefarm reads version 1"),
+        (pack(TRIAL).replace(TRIAL.case_id, "other"), "lies under"),
+        (pack(TRIAL)[:-9], "no JSON"),
+    ],
+)
+def test_a_result_of_another_version_ends_no_run(
+    broker: Broker, client: RedisClient, told: str, says: str
+) -> None:
+    """Its case is told as one of infrastructure, with both versions; what comes after it is read."""
+    run_id = f"run-{len(told)}"
+    client.xadd(events_key(run_id), {"key": TRIAL.key, "device": "phone-7", "trial": told})
+    client.xadd(events_key(run_id), {"progress": "nothing that we know"})
+    client.xadd(events_key(run_id), {"key": "no/key", "trial": told})
+    client.xadd(events_key(run_id), {"key": TRIAL.key, "trial": pack(TRIAL)})
+    refused, *others, good = [event for _, event in read(broker, run_id)]
+    assert isinstance(refused, Trial)
+    assert (refused.key, refused.device_id, refused.verdict) == (TRIAL.key, "phone-7", Verdict.INFRA)
+    assert says in refused.reason
+    assert others == [None, None]
+    assert repr(good) == repr(TRIAL)
+
+
 def test_a_run_without_events_gives_none(broker: Broker) -> None:
     assert read(broker, "run-that-nobody-started") == []
 
 
 def test_runs_do_not_see_each_others_events(broker: Broker, client: RedisClient) -> None:
-    client.xadd(events_key("run-theirs"), {"trial": to_json(TRIAL)})
+    client.xadd(events_key("run-theirs"), {"key": TRIAL.key, "device": TRIAL.device_id, "trial": pack(TRIAL)})
     assert read(broker, "run-ours") == []
 
 
@@ -76,7 +102,7 @@ def test_registrations_are_those_of_living_workers(broker: Broker, client: Redis
     names = ["reg-b", "reg-a"]
     for name in names:
         registration = Registration(device(name), f"worker-{name}", "2026-12-01T01:00:00+00:00", 4711)
-        client.set(device_key(name), to_json(registration), ex=100)
+        client.set(device_key(name), pack(registration), ex=100)
     found = {d: r for d, r in broker.registrations().items() if d.startswith("reg-")}
     assert list(found) == ["reg-a", "reg-b"]
     assert found["reg-b"].worker_id == "worker-reg-b"
@@ -95,7 +121,7 @@ def test_a_batch_lies_in_its_devices_queue_as_plain_json(redis_url: str, broker:
     assert message["content-type"] == "application/json"
     assert message["headers"]["task"] == RUN_BATCH_TASK
     arguments = json.loads(base64.b64decode(message["body"]))[0]
-    assert decode(Batch, arguments[0], "queue") == BATCH
+    assert unpack(Batch, arguments[0], "queue") == BATCH
 
 
 def test_a_run_is_known_from_its_first_batch_on(broker: Broker, redis_url: str) -> None:
@@ -116,7 +142,7 @@ def test_what_is_known_of_a_device_without_a_worker(broker: Broker, client: Redi
     ]
     report = AgentReport("shelf-1", 1, "2026-12-01T01:00:00+00:00", "adb", phones)
     hold = Hold("where-held", "anna@desk", "new battery", "2026-12-01T01:00:00+00:00")
-    client.set(agent_key("shelf-1"), to_json(report), ex=60)
+    client.set(agent_key("shelf-1"), pack(report), ex=60)
     broker.hold(hold)
     try:
         names = ("where-lost", "where-new", "where-held", "where-nobody-knows")
@@ -136,9 +162,9 @@ def test_one_host_of_another_version_does_not_hide_the_others(broker: Broker, cl
     report = AgentReport("version-good", 1, "2026-12-01T01:00:00+00:00", "adb")
     keys = {
         device_key("version-bad"): '{"wire": 99}',
-        device_key("version-good"): to_json(good),
+        device_key("version-good"): pack(good),
         agent_key("version-bad"): "no JSON",
-        agent_key("version-good"): to_json(report),
+        agent_key("version-good"): pack(report),
         hold_key("version-held"): '{"wire": 99}',
     }
     for key, text in keys.items():

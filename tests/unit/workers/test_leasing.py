@@ -46,7 +46,7 @@ def _forget(client: RedisClient) -> None:
         client.delete(key.decode())
 
 
-def told(redis_url: str, run_id: str) -> list[Trial | Progress]:
+def told(redis_url: str, run_id: str) -> list[Trial | Progress | None]:
     broker = Broker(redis_url)
     found = [event for _, event in broker.events(run_id, "0", 1)]
     broker.close()

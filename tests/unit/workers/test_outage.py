@@ -17,7 +17,7 @@ from orchestrator.domain.job import CaseJob
 from orchestrator.domain.names import begun_key, device_key, lease_key
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import pack
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.child import dies_with_us
 from orchestrator.execution.private_redis import redis_server_program
@@ -188,7 +188,7 @@ def test_only_notes_of_the_dead_count(
 ) -> None:
     job, run_id = stock.job("case-1"), f"notes-{len(noted_by)}-{noted_by[0]}"
     registration = Registration(bench(FakeDevice()).record, "registered", "2026-12-01T01:00:00+00:00", 1)
-    client.set(device_key("fake-1"), to_json(registration), ex=60)
+    client.set(device_key("fake-1"), pack(registration), ex=60)
     try:
         for holder in noted_by:
             _in_hand(client, run_id, holder, job)

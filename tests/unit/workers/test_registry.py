@@ -10,7 +10,7 @@ import pytest
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.names import REGISTRATION_TTL_S, device_key
-from orchestrator.domain.wire import from_json, to_json
+from orchestrator.domain.wire import pack, unpack
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.results_fixture import device
@@ -22,7 +22,7 @@ from workers.registry import Heartbeat
 def there(client: RedisClient, device_id: str) -> str:
     """Worker id that is registered for a device, or empty."""
     text = client.get(device_key(device_id))
-    return from_json(Registration, text, "test").worker_id if text else ""
+    return unpack(Registration, text, "test").worker_id if text else ""
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def test_a_second_worker_is_refused_and_told_who_is_there(client: RedisClient) -
 def test_a_device_is_taken_over_when_a_dead_workers_registration_ends(client: RedisClient) -> None:
     """kill -9 leaves it behind; it ends by itself while the next worker waits."""
     dead = Heartbeat(client, device("reg-over")).registration
-    client.set(device_key("reg-over"), to_json(dead), ex=1000)
+    client.set(device_key("reg-over"), pack(dead), ex=1000)
     readings: list[float] = []
 
     def clock() -> float:
@@ -119,7 +119,7 @@ def test_g2_04_a_paused_worker_does_not_push_out_its_successor(client: RedisClie
     """It slept through its registration's end; another one serves the device now."""
     with registered(client, "reg-paused") as stale:
         successor = Heartbeat(client, device("reg-paused")).registration
-        client.set(device_key("reg-paused"), to_json(successor), ex=100)
+        client.set(device_key("reg-paused"), pack(successor), ex=100)
         assert not stale.renew()
         assert there(client, "reg-paused") == successor.worker_id
     assert there(client, "reg-paused") == successor.worker_id, "nor by taking back what is no longer its own"
@@ -139,9 +139,7 @@ def test_the_heart_beats_by_itself_and_says_when_it_was_replaced(
 
     monkeypatch.setattr(registry, "log", Log())
     with registered(client, "reg-beats"):
-        client.set(
-            device_key("reg-beats"), to_json(Heartbeat(client, device("reg-beats")).registration), ex=100
-        )
+        client.set(device_key("reg-beats"), pack(Heartbeat(client, device("reg-beats")).registration), ex=100)
         assert said.wait(60)
     client.delete(device_key("reg-beats"))
 

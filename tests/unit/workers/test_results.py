@@ -12,6 +12,7 @@ from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, trials_key
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
+from orchestrator.domain.wire import MAX_MESSAGE_BYTES
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect
@@ -40,7 +41,7 @@ def stored(broker: Broker, run_id: str) -> list[Trial]:
     return [e for e in told(broker, run_id) if isinstance(e, Trial)]
 
 
-def told(broker: Broker, run_id: str) -> list[Trial | Progress]:
+def told(broker: Broker, run_id: str) -> list[Trial | Progress | None]:
     return [event for _, event in broker.events(run_id, "0", 1)]
 
 
@@ -75,6 +76,16 @@ def test_g2_04_of_twenty_at_once_one_wins_each_round(redis_url: str, broker: Bro
     assert sorted(number for number, _ in wins) == list(range(rounds))
     kept = {(t.attempt - 1, int(t.reason.split()[1])) for t in stored(broker, "run-race")}
     assert kept == set(wins), "the one that was told it won is the one whose result is there"
+
+
+def test_a_result_that_is_too_long_to_send_is_told_without_its_measurement(
+    client: RedisClient, broker: Broker
+) -> None:
+    """Its case would be waited for otherwise, and run again and again."""
+    assert ResultSink(client, "run-long").insert(replace(TRIAL, log="x" * MAX_MESSAGE_BYTES))
+    (found,) = stored(broker, "run-long")
+    assert (found.key, found.verdict) == (TRIAL.key, Verdict.INFRA)
+    assert "its pass cannot be sent: Trial: 1049001 bytes" in found.reason
 
 
 def test_a_repeated_batch_leaves_out_what_is_done(client: RedisClient) -> None:

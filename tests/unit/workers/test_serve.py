@@ -11,7 +11,7 @@ from orchestrator.domain.event import Registration
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import device_key
 from orchestrator.domain.settings import Settings
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import pack
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
 from tests.results_fixture import device
@@ -72,7 +72,7 @@ def test_a_phone_that_a_living_worker_serves_is_not_probed(
     monkeypatch.setattr(registry, "TAKE_OVER_S", 0.0)
     record = device("acme-502", serial=serial)
     key = device_key("acme-502")
-    client.set(key, to_json(Registration(record, "w", "2026-11-30T12:00:00+00:00", 7)), ex=100)
+    client.set(key, pack(Registration(record, "w", "2026-11-30T12:00:00+00:00", 7)), ex=100)
     client.set(device_key("acme-bad"), "of another version", ex=100)
     try:
         with pytest.raises(AlreadyServed, match="acme-502 is served by process 7 on buildhost since 2026"):

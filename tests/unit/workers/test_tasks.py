@@ -12,7 +12,7 @@ from orchestrator.domain.health import Failed, Vitals
 from orchestrator.domain.names import RUN_BATCH_TASK
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.domain.wire import encode
+from orchestrator.domain.wire import pack
 from orchestrator.execution.broker import Broker
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import WORKDIR, Act, FakeDevice, bench
@@ -34,7 +34,7 @@ def lock_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def events(redis_url: str, run_id: str) -> list[Trial | Progress]:
+def events(redis_url: str, run_id: str) -> list[Trial | Progress | None]:
     broker = Broker(redis_url)
     found = [event for _, event in broker.events(run_id, "0", 1)]
     broker.close()
@@ -161,10 +161,10 @@ def test_the_celery_task_is_a_shell_around_it(
 ) -> None:
     app = make_app(redis_url, bench(phone), client, "worker-1")
     task = app.tasks[RUN_BATCH_TASK]
-    task(encode(stock.batch(stock.job("case-1"), run_id="task-shell")))
+    task(pack(stock.batch(stock.job("case-1"), run_id="task-shell")))
     assert [t.verdict for t in trials(redis_url, "task-shell")] == [Verdict.PASS]
-    with pytest.raises(WireError, match="task: a Progress, expected a Batch"):
-        task(encode(Progress("phone", "batch")))
+    with pytest.raises(WireError, match="task: a Progress of wire version 1, expected a Batch"):
+        task(pack(Progress("phone", "batch")))
     assert app.conf.accept_content == ["json"]
     assert app.conf.task_serializer == "json"
     app.close()
