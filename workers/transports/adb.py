@@ -54,7 +54,9 @@ class _Connection(AdbConnection):
 
     def _safe_connect(self) -> socket.socket:
         """Connect, and never start a server: adbutils would."""
-        return socket.create_connection((self._server.host, self._server.port), self.deadline.left())
+        conn = socket.create_connection((self._server.host, self._server.port), self.deadline.left())
+        conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return conn
 
     def _read_fully(self, n: int) -> bytes:
         parts: list[bytes] = []
@@ -77,6 +79,9 @@ class _Connection(AdbConnection):
 
     def recv(self, n: int, left_s: float | None = None) -> bytes:
         self.conn.settimeout(left_s if left_s is not None else self.deadline.left())
+        # The server writes small pieces and waits for their acknowledgement (Nagle), which Linux delays by
+        # 40 ms unless it is told each time not to: a listing took 44 ms instead of 1.
+        self.conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         return self.conn.recv(n)
 
     def send_all(self, data: bytes, left_s: float) -> None:
