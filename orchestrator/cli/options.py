@@ -13,7 +13,7 @@ from orchestrator.domain.kernel import Kernel
 from orchestrator.execution.kernel_checks import check_sample
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
 from orchestrator.planning.matrix import Matrix
-from orchestrator.planning.matrix_reader import load_matrix
+from orchestrator.planning.matrix_reader import MAX_PHONES, load_matrix
 
 SuiteOption = Annotated[str, typer.Option("--suite", help="Suite of matrix.yaml.")]
 MatrixOption = Annotated[Path, typer.Option("--matrix", help="The matrix file.")]
@@ -59,7 +59,23 @@ ProbesOption = Annotated[
         help="Measure each device with the matrix's probes, and guard it by its canary.",
     ),
 ]
+PhonesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--phones",
+        min=0,
+        max=MAX_PHONES,
+        help="Run each case on so many phones of each SoC, 0: on all of them. Default: what the suite says, "
+        "and on all that --device names.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, for scripts.")]
+
+
+def phones_wanted(phones: int | None, device: list[str] | None) -> int | None:
+    """For ``build_plan``. Who names devices means each of them, whatever the suite says of their SoCs."""
+    return 0 if phones is None and device else phones
+
 
 BUILT_IN_KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 

@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import typer
@@ -17,11 +17,13 @@ from orchestrator.cli.options import (
     JsonOption,
     KernelsOption,
     MatrixOption,
+    PhonesOption,
     ProbesOption,
     SelectOption,
     SetOption,
     SuiteOption,
     load_inputs,
+    phones_wanted,
 )
 from orchestrator.cli.output import duration_text, print_json, result, say
 from orchestrator.cli.selection import check_selection
@@ -31,7 +33,7 @@ from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import previous_results
 from orchestrator.planning.canary import PlannedCanary
-from orchestrator.planning.plan import DevicePlan, Plan, build_plan
+from orchestrator.planning.plan import AnywherePlan, DevicePlan, Plan, PlannedCase, build_plan
 from reports.text import visible
 
 
@@ -44,6 +46,7 @@ def plan(
     device: DeviceOption = None,
     set_: SetOption = None,
     probes: ProbesOption = True,
+    phones: PhonesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a run would do, without dispatching anything.
@@ -67,12 +70,14 @@ def plan(
         overrides=set_ or [],
         history=previous_results(settings.out, suite, "~"),
         probes=probes,
+        phones=phones_wanted(phones, device),
+        seed="plan",
     )
     if as_json:
-        print_json(_document(planned, missing))
+        print_json(_document(planned, [*missing, *planned.missing]))
     else:
         _print(planned, missing)
-    raise typer.Exit(EXIT_INFRA if missing else EXIT_OK)
+    raise typer.Exit(EXIT_INFRA if missing or planned.missing else EXIT_OK)
 
 
 def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:
@@ -82,14 +87,15 @@ def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:
         "prepare_s": round(planned.prepare_s, 3),
         "budget_s": planned.suite.budget_s,
         "points": len(planned.cases),
+        "phones_per_soc": planned.suite.min_phones_per_soc,
         "devices": [
             {
                 "device_id": d.device.device_id,
                 "soc": d.device.soc.name,
-                "seconds": round(d.seconds, 3),
+                "seconds": round(planned.seconds_of(d), 3),
                 "guessed": d.guessed,
                 "pruned": _pruned_of(planned, d),
-                "cases": [{"case_id": c.case_id, "label": c.case.label, "role": c.role} for c in d.cases],
+                "cases": _case_list(d.cases),
                 "canaries": [
                     {
                         "case_id": c.case_id,
@@ -104,6 +110,20 @@ def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:
             }
             for d in planned.devices
         ],
+        "anywhere": [
+            {
+                "soc": a.soc,
+                "devices": a.devices,
+                "seconds": round(a.seconds, 3),
+                "cases": _case_list(a.cases),
+                "canaries": [
+                    {"case_id": c.case_id, "label": c.case.label, "api": c.api, "factor": c.factor}
+                    for c in a.canaries
+                ],
+            }
+            for a in planned.anywhere
+        ],
+        "spare": planned.spare,
         "pruned": [json.loads(to_json(p)) for p in planned.pruned],
         "excluded": [json.loads(to_json(e)) for e in planned.excluded],
         "missing": [{"device": m.device_id, "why": m.why} for m in missing],
@@ -111,23 +131,38 @@ def _document(planned: Plan, missing: list[Missing]) -> dict[str, object]:
     }
 
 
+def _case_list(cases: Iterable[PlannedCase]) -> list[dict[str, str]]:
+    return [{"case_id": c.case_id, "label": c.case.label, "role": c.role} for c in cases]
+
+
 def _print_device(device: DevicePlan) -> None:
-    """What runs there: an API at a time, probes before the suite, and the canary that guards them."""
     guessed = f", {device.guessed} times guessed" if device.guessed else ""
     counts = _counts(c.case for c in device.cases) or "nothing"
     name = f"{visible(device.device.device_id)} ({visible(device.device.soc.name)})"
     _line(f"{name}: {counts}; about {duration_text(device.seconds)}{guessed}")
-    canaries = {c.api: c for c in device.canaries}
-    for api in dict.fromkeys(str(c.case.axes["api"]) for c in device.cases):
-        cases = [c for c in device.cases if c.case.axes["api"] == api]
+    _print_cases(device.cases, device.canaries)
+    for fit in device.half_fits:
+        _line(f"  {fit.sentence}" + (f", {fit.points} cases" if fit.points > 1 else ""))
+
+
+def _print_anywhere(group: AnywherePlan) -> None:
+    names = ", ".join(visible(name) for name in group.devices)
+    counts = _counts(c.case for c in group.cases)
+    time = f"about {duration_text(group.seconds)} between them"
+    _line(f"any of {names} ({visible(group.soc)}): {counts}; {time}")
+    _print_cases(group.cases, group.canaries)
+
+
+def _print_cases(planned: Sequence[PlannedCase], canaries: Iterable[PlannedCanary]) -> None:
+    """What runs there: an API at a time, probes before the suite, and the canary that guards them."""
+    guards = {c.api: c for c in canaries}
+    for api in dict.fromkeys(str(c.case.axes["api"]) for c in planned):
+        cases = [c for c in planned if c.case.axes["api"] == api]
         probes, variants = ([c for c in cases if c.role == role] for role in ("probe", "op"))
-        guard = canaries.get(api)
-        _line(f"  {api}: {len(variants)} cases, {len(probes)} probes, {_guard_text(guard)}")
+        _line(f"  {api}: {len(variants)} cases, {len(probes)} probes, {_guard_text(guards.get(api))}")
         for case in cases:
             probe = "  (probe)" if case.role == "probe" else ""
             _line(f"    {case.case_id}  {case.case.label}{probe}")
-    for fit in device.half_fits:
-        _line(f"  {fit.sentence}" + (f", {fit.points} cases" if fit.points > 1 else ""))
 
 
 def _counts(cases: Iterable[Case]) -> str:
@@ -155,6 +190,10 @@ def _pruned_table(planned: Plan) -> Table:
     return table
 
 
+def _phones_text(count: int) -> str:
+    return "1 phone" if count == 1 else f"{count} phones"
+
+
 def _pruned_of(planned: Plan, device: DevicePlan) -> int:
     return sum(p.device_id == device.device.device_id for p in planned.pruned)
 
@@ -165,12 +204,18 @@ def _print_sums(planned: Plan) -> None:
     of = "" if budget is None else f" of a budget of {duration_text(budget)}"
     excluded = sum(gone.count for gone in planned.excluded)
     without = f", {excluded} more excluded" if excluded else ""
-    _line(f"suite {planned.suite.name}: {len(planned.cases)} points{without}")
+    phones = planned.suite.min_phones_per_soc
+    placed = f", each on {_phones_text(phones)} of each SoC" if phones else ""
+    _line(f"suite {planned.suite.name}: {len(planned.cases)} points{without}{placed}")
     for device in planned.devices:
         guessed = f", {device.guessed} times guessed" if device.guessed else ""
         pruned = _pruned_of(planned, device)
-        time = f"about {duration_text(device.seconds)}{of}{guessed}"
-        _line(f"  {visible(device.device.device_id)}: {len(device.cases)} run, {pruned} pruned; {time}")
+        time = f"about {duration_text(planned.seconds_of(device))}{of}{guessed}"
+        shared = sum(len(a.cases) for a in planned.anywhere if device.device.device_id in a.devices)
+        more = f" and a share of {shared}" if shared else ""
+        _line(f"  {visible(device.device.device_id)}: {len(device.cases)} run{more}, {pruned} pruned; {time}")
+    for name in planned.spare:
+        _line(f"  {visible(name)}: not needed; other phones of its SoC run all cases")
     if planned.devices:
         _line(
             f"  inputs and references before that: about {duration_text(planned.prepare_s)} on this machine"
@@ -188,6 +233,8 @@ def _print(planned: Plan, missing: list[Missing]) -> None:
         say(f"{visible(lost.device_id)}: cannot be used: {visible(lost.why)}")
     for device in planned.devices:
         _print_device(device)
+    for group in planned.anywhere:
+        _print_anywhere(group)
     if planned.pruned:
         result.print(_pruned_table(planned), markup=False)
     for gone in planned.excluded:

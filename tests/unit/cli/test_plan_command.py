@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +123,49 @@ def test_a_resumed_run_has_its_probes_as_planned(invoke: Invoke) -> None:
     done = invoke("run", "--resume", "latest", "--no-probes")
     assert isinstance(done.exception, UsageError)
     assert "leave out --no-probes" in str(done.exception)
+
+
+@pytest.fixture
+def three_phones(matrix: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    @contextmanager
+    def open_three(*_: object) -> Generator[FakeFleet]:
+        yield FakeFleet([PHONE, replace(PHONE, device_id="second"), replace(PHONE, device_id="third")])
+
+    monkeypatch.setattr(plan_module, "open_fleet", open_three)
+    return matrix
+
+
+def test_the_plan_shows_cases_that_any_phone_of_a_soc_may_run(three_phones: str, invoke: Invoke) -> None:
+    shown = invoke("plan", "--matrix", three_phones, "--phones", "1")
+    assert shown.exit_code == 0
+    assert "any of phone, second, third (SM8650): 1 attention_flash; about" in shown.output
+    assert "  gles: 1 cases, 0 probes, guarded by a canary within ×25 of what its first one" in shown.output
+    assert "suite smoke: 10 points, each on 1 phone of each SoC" in shown.output
+    assert "  second: 2 run and a share of 1, 5 pruned; about" in shown.output
+    document = json.loads(invoke("plan", "--matrix", three_phones, "--phones", "1", "--json").output)
+    (group,) = document["anywhere"]
+    assert (group["soc"], group["devices"]) == ("SM8650", ["phone", "second", "third"])
+    assert [c["role"] for c in group["cases"]] == ["op"]
+    assert [[c["role"] for c in d["cases"]] for d in document["devices"]] == [["probe"] * 2] * 3
+
+
+def test_a_lack_of_phones_is_a_warning_missing_and_no_success(three_phones: str, invoke: Invoke) -> None:
+    shown = invoke("plan", "--matrix", three_phones, "--phones", "4")
+    assert shown.exit_code == 3
+    assert "warning: 4 phones of SM8650 wanted, 3 there (phone, second, third)" in shown.output
+    document = json.loads(invoke("plan", "--matrix", three_phones, "--phones", "4", "--json").stdout)
+    assert [m["device"] for m in document["missing"]] == ["SM8650 (phone 4 of 4)"]
+
+
+def test_two_phones_a_case_leave_one_without_it(three_phones: str, invoke: Invoke) -> None:
+    shown = invoke("plan", "--matrix", three_phones, "--phones", "2").output
+    assert re.search(r"  (phone|second|third): not needed; other phones of its SoC run all cases", shown)
+
+
+def test_who_names_devices_means_each_of_them(three_phones: str, invoke: Invoke) -> None:
+    path = Path(three_phones)
+    path.write_text(path.read_text().replace("    budget:", "    min_phones_per_soc: 1\n    budget:"))
+    document = json.loads(invoke("plan", "--matrix", three_phones, "--json").output)
+    assert (document["phones_per_soc"], len(document["anywhere"])) == (1, 1)
+    document = json.loads(invoke("plan", "--matrix", three_phones, "--device", "SM8650", "--json").output)
+    assert (document["phones_per_soc"], document["anywhere"]) == (None, [])
