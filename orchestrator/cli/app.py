@@ -9,6 +9,7 @@ from orchestrator.cli.devices import devices
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.hold import hold, release
 from orchestrator.cli.kernels import kernels
+from orchestrator.cli.orchestrator import orchestrator
 from orchestrator.cli.phone import phone
 from orchestrator.cli.plan import plan
 from orchestrator.cli.run import run
@@ -29,6 +30,7 @@ for command in (
     report,
     compare,
     cancel,
+    orchestrator,
     agent,
     worker,
     hold,

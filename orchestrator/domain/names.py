@@ -32,6 +32,7 @@ SUBMISSIONS_KEY = "tilefarm:submissions"
 ORCHESTRATOR_QUEUE = "orchestrator"
 NIGHTS_TASK = "tilefarm.nights"
 """Sent by beat, received by the orchestrator: look whether a night is due."""
+SERVICE_KEY_PREFIX = "tilefarm:service:"
 SERVICE_TTL_S = 30
 
 Lane = Literal["ondemand", "nightly"]
@@ -71,7 +72,7 @@ def live_key(run_id: str) -> str:
 
 def service_key(name: str, host: str) -> str:
     """There while a service (``orchestrator``, ``beat``) lives on a host."""
-    return f"tilefarm:service:{name}:{sha256_hex(host.encode('utf-8', 'surrogateescape'))[:16]}"
+    return f"{SERVICE_KEY_PREFIX}{name}:{sha256_hex(host.encode('utf-8', 'surrogateescape'))[:16]}"
 
 
 def device_key(device_id: str) -> str:

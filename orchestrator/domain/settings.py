@@ -27,6 +27,9 @@ class Settings(BaseSettings):
     runner_dir: Path = Path(__file__).resolve().parents[2] / "workers" / "runner" / "build"
     """Builds of the runner, one folder a CMake preset."""
 
+    runs_at_once: int = Field(default=8, ge=1)
+    """Processes that an orchestrator has for submitted runs; nightly ones leave half of them free."""
+
     power_cycle: str = ""
     """Command that switches a phone's USB port off and on, e.g. ``cycle-port {serial}``: words, no shell;
     ``{serial}`` is the phone's. Empty: this rung of the ladder is left out."""

@@ -17,7 +17,7 @@ class _FileSystem(Protocol):
     def exists(self, path: str) -> bool: ...
     def makedirs(self, path: str, exist_ok: bool) -> None: ...
     def pipe_file(self, path: str, value: bytes) -> None: ...
-    def cat_file(self, path: str) -> bytes: ...
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None) -> bytes: ...
     def mv(self, path1: str, path2: str) -> None: ...
 
 
@@ -53,19 +53,24 @@ class BlobStore:
             raise InfraError(f"blob store {self.url}: cannot write {digest}: {e}") from e
         return digest
 
-    def get(self, digest: str) -> bytes:
+    def get(self, digest: str, *, at_most: int | None = None) -> bytes:
         """The blob, its digest proven.
 
+        Args:
+            at_most: bytes; not more than one beyond that is ever read.
+
         Raises:
-            InfraError: missing, unreachable or damaged.
+            InfraError: missing, unreachable, longer than that or damaged.
         """
         try:
-            data = self._fs.cat_file(self._path(digest))
+            data = self._fs.cat_file(self._path(digest), end=None if at_most is None else at_most + 1)
         except OSError as e:
             raise InfraError(
                 f"blob {digest} cannot be read from {self.url}: {e}. "
                 "Workers on other machines need TILEFARM_BLOBS at a place that all of them reach"
             ) from e
+        if at_most is not None and len(data) > at_most:
+            raise InfraError(f"blob {digest} in {self.url} has more than {at_most} bytes")
         if sha256_hex(data) != digest:
             raise InfraError(f"blob {digest} in {self.url} is damaged; remove it and run again")
         return data

@@ -1,0 +1,220 @@
+"""``tilefarm orchestrator``: the service with a real Redis and real processes."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import redis
+import structlog
+
+from orchestrator.domain.errors import BrokerUnavailable, UsageError, WireError
+from orchestrator.domain.names import cancelled_key
+from orchestrator.domain.run_state import RunState
+from orchestrator.domain.settings import Settings
+from orchestrator.domain.submission import Service, Submission
+from orchestrator.domain.wire import from_json
+from orchestrator.execution.run_folder import RunFolder
+from orchestrator.execution.service.child import RunChild, outcome_file
+from orchestrator.execution.service.orchestrator import Orchestrator
+from orchestrator.execution.service.ports import Outcome
+from orchestrator.execution.service.taking import Taken
+from orchestrator.storage.redis_client import RedisClient, connect, shown
+from orchestrator.storage.run_states import RunStates
+from orchestrator.storage.submissions import Submissions
+from workers.discovery import host_name
+from workers.locks import exclusive
+
+NAME = "orchestrator"
+TICK_S = 0.5
+ANSWER_S = 10.0
+"""So long one command to Redis may take: children and other duties must not wait for a hanging link."""
+SERVES_EVERY_S = 5.0
+STOP_S = 30.0
+"""A child writes down what it has and ends; one that does not is killed, which loses nothing either."""
+THREADS = 4
+"""Run folders that are made at once."""
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Duty:
+    """Something that the service does again and again, from its main thread; it may fail and is repeated."""
+
+    what: str
+    do: Callable[[], None]
+    every_s: float = 0.0
+    _due: float = field(default=0.0, init=False)
+
+    def tick(self, now: float) -> None:
+        if now < self._due:
+            return
+        self._due = now + self.every_s
+        try:
+            self.do()
+        except (redis.RedisError, OSError, BrokerUnavailable) as e:
+            log.warning(f"{self.what}: failed; tried again", error=str(e))
+        except Exception:
+            log.exception(f"{self.what}: unexpected; going on")
+
+
+def serve(settings: Settings) -> None:
+    """Carry out what is submitted to ``settings.broker`` until SIGTERM or SIGINT; then leave all runs to be
+    gone on with.
+
+    Raises:
+        BrokerUnavailable: no Redis there.
+        InfraError: another orchestrator has this OUT.
+    """
+    out = settings.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    with (
+        exclusive(NAME, timeout_s=0, folder=out),
+        _connected(settings.broker) as client,
+        ThreadPoolExecutor(THREADS, thread_name_prefix="take") as pool,
+    ):
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        service = Service(NAME, host_name(), os.getpid(), started, str(out))
+        submissions = Submissions(client)
+        farm = RedisFarm(settings.broker, client, f"{service.host} {out}")
+        orchestrator = Orchestrator(farm, ThisHost(settings, out, pool), settings.runs_at_once)
+        duties = [
+            Duty("saying that it lives", lambda: submissions.serves(service), SERVES_EVERY_S),
+            Duty("carrying runs out", orchestrator.tick),
+        ]
+        with _told_to_stop() as told:
+            while not told:
+                _tick(duties)
+            log.info("ending; runs go on with the next orchestrator")
+            orchestrator.stop()
+            deadline = time.monotonic() + STOP_S
+            while orchestrator.children and time.monotonic() < deadline and len(told) < 2:
+                _tick(duties)
+            orchestrator.kill()
+        with suppress(redis.RedisError):  # both end by themselves
+            submissions.resign(farm.who)
+            submissions.serves_no_more(service)
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _tick(duties: list[Duty]) -> None:
+    for duty in duties:
+        duty.tick(time.monotonic())
+    time.sleep(TICK_S)  # the period of the loop; what changes meanwhile is taken in by the next tick
+
+
+class RedisFarm:
+    """Implements :class:`orchestrator.execution.service.ports.Farm`."""
+
+    def __init__(self, url: str, client: RedisClient, who: str) -> None:
+        self.who = who
+        self._url = url
+        self._client = client
+        self._states = RunStates(client)
+        self._submissions = Submissions(client)
+
+    def lead(self) -> bool:
+        with self._reachable():
+            return self._submissions.lead(self.who)
+
+    def submissions(self) -> Mapping[str, Submission | WireError]:
+        with self._reachable():
+            return self._submissions.all()
+
+    def cancelled(self, run_id: str) -> str:
+        with self._reachable():
+            return (self._client.get(cancelled_key(run_id)) or b"").decode("utf-8", "replace")
+
+    def state(self, run_id: str) -> RunState | None:
+        with self._reachable():
+            return self._states.get(run_id)
+
+    def publish(self, state: RunState) -> None:
+        with self._reachable():
+            self._states.publish(state)
+
+    def strike_off(self, run_id: str) -> None:
+        with self._reachable():
+            self._submissions.strike_off(run_id)
+
+    @contextmanager
+    def _reachable(self) -> Generator[None]:
+        try:
+            yield
+        except (redis.RedisError, OSError) as e:
+            raise BrokerUnavailable(f"broker {shown(self._url)}: {e}") from e
+
+
+class ThisHost:
+    """Implements :class:`orchestrator.execution.service.ports.House`."""
+
+    def __init__(self, settings: Settings, out: Path, pool: ThreadPoolExecutor) -> None:
+        self.host = host_name()
+        self._broker = settings.broker
+        self._out = out
+        self._pool = pool
+        self._taken = Taken(out)
+
+    def begun(self) -> list[Submission]:
+        return self._taken.all()
+
+    def take(self, submission: Submission) -> None:
+        self._taken.take(submission)
+
+    def busy(self, run_id: str) -> bool:
+        try:
+            with RunFolder(self._out / "runs" / run_id).only_one():
+                return False
+        except UsageError:
+            return True
+
+    def start(self, submission: Submission) -> RunChild:
+        environment = {"TILEFARM_BROKER": self._broker, "TILEFARM_OUT": str(self._out)}
+        return RunChild(submission.run_id, self._logs(submission.run_id), environment)
+
+    def outcome(self, run_id: str) -> Outcome | None:
+        path = outcome_file(self._logs(run_id))
+        try:
+            found = from_json(Outcome, path.read_bytes(), str(path))
+        except (OSError, WireError):
+            return None  # none yet, or cut off: the run is gone on with
+        return found if found.run_id == run_id else None
+
+    def forget(self, run_id: str) -> None:
+        self._taken.forget(run_id)
+
+    def later(self, call: Callable[[], None]) -> "Future[None]":
+        return self._pool.submit(call)
+
+    def _logs(self, run_id: str) -> Path:
+        return self._out / "logs" / run_id
+
+
+@contextmanager
+def _connected(url: str) -> Generator[RedisClient]:
+    client = connect(url, answer_s=ANSWER_S)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@contextmanager
+def _told_to_stop() -> Generator[list[int]]:
+    """Grows with each SIGTERM and SIGINT."""
+    told: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        told.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
