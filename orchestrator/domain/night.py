@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
-from orchestrator.domain.errors import UsageError
+from orchestrator.domain.errors import UsageError, WireError
 from orchestrator.domain.results import MissedNight
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -20,6 +20,10 @@ _SLOT = re.compile(
     r"(?P<suite>[A-Za-z0-9._-]{1,40})@(?:(?P<day>[A-Za-z]{3}) +)?(?P<hour>\d\d):(?P<minute>\d\d)"
 )
 NIGHT_ID = re.compile(r"\d{4}-\d\d-\d\d-[A-Za-z0-9._-]{1,40}")
+
+NIGHT_KEY_PREFIX = "tilefarm:night:"
+"""In Redis: night id → NightRecord, written by whoever was first."""
+NIGHT_TTL_S = 40 * 24 * 3600
 
 NightState = Literal["started", "finished", "failed", "missed"]
 
@@ -89,6 +93,20 @@ class NightRecord:
     @property
     def has_results(self) -> bool:
         return self.state == "finished"
+
+    def check(self, night: str) -> None:
+        """Of what came from Redis: its id becomes a file's name, its times are read.
+
+        Raises:
+            WireError: it is no record of ``night``.
+        """
+        try:
+            parse_time(self.due)
+            parse_time(self.started_at or self.due)
+        except ValueError as e:
+            raise WireError(f"{night}: {e}") from e
+        if self.night != night or not NIGHT_ID.fullmatch(night):
+            raise WireError(f"{night[:80]!r}: a record of {self.night[:80]!r}, or no night's id")
 
     @property
     def closes_at(self) -> datetime:
