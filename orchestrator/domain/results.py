@@ -52,6 +52,8 @@ class RunInfo:
     """``--max-slowdown`` as given."""
     probes: bool = True
     """False: ``--no-probes``."""
+    phones_per_soc: int | None = None
+    """Of each SoC so many phones were to run a case; None: all devices run all cases."""
     compiler: str = ""
     """What made SPIR-V of the shaders, with its options; empty when no case needed it."""
     night: str = ""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from orchestrator.domain.results import RunResults
+from orchestrator.domain.results import Missing, RunResults
 from reports.build import build_report
 from reports.html import render_index, render_soc
 from reports.markdown import render_markdown
@@ -67,3 +67,21 @@ def test_chosen_devices_are_named(wanted: list[str]) -> None:
 
 def test_nothing_measured_is_no_completeness() -> None:
     assert "Nothing was left out" not in _index(replace(_run(), devices=[], trials=[]))
+
+
+def test_a_run_on_some_phones_of_each_soc_claims_no_more_than_that() -> None:
+    shown = _index(_run(run=replace(run_info(), phones_per_soc=2)))
+    assert "Each point on 2 phones of each SoC, not on all of them" in shown
+    assert COMPLETE not in shown
+    assert "every point of the suite has a result on as many phones of each SoC as were asked for" in shown
+    assert "Each point on 1 phone of each" in _index(_run(run=replace(run_info(), phones_per_soc=1)))
+
+
+def test_a_phone_that_a_soc_lacks_did_not_take_part_and_is_named() -> None:
+    why = "2 phones of SM8650 wanted, 1 there (phone-a)"
+    lacking = _run(missing=[Missing("SM8650 (phone 2 of 2)", "", why)])
+    report = build_report(lacking, None, TODAY)
+    assert "1 device did not take part" in report.summary.sentence
+    assert report.summary.exit_code == 3
+    assert why in _index(lacking)
+    assert f"missing on `SM8650 (phone 2 of 2)`: `the whole device`: {why}" in render_markdown(report)
