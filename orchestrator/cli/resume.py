@@ -30,6 +30,7 @@ FIXED = {
     "device": "--device",
     "set_": "--set",
     "probes": "--no-probes",
+    "phones": "--phones",
     "nightly": "--nightly",
 }
 """Parameters of ``tilefarm run`` that a resumed run has already."""

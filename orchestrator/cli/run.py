@@ -18,11 +18,13 @@ from orchestrator.cli.options import (
     KernelsOption,
     MatrixOption,
     MaxSlowdownOption,
+    PhonesOption,
     ProbesOption,
     SelectOption,
     SetOption,
     SuiteOption,
     load_inputs,
+    phones_wanted,
 )
 from orchestrator.cli.output import duration_text, news, say
 from orchestrator.cli.resume import refuse_fixed, resume_run
@@ -48,6 +50,7 @@ def run(
     ] = None,
     max_slowdown: MaxSlowdownOption = None,
     probes: ProbesOption = True,
+    phones: PhonesOption = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Queue behind on-demand runs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -81,6 +84,8 @@ def run(
                 overrides=set_ or [],
                 history=history,
                 probes=probes,
+                phones=phones_wanted(phones, device),
+                seed=run_id,
             )
             for warning in plan.warnings:
                 say(f"warning: {warning}")
