@@ -1,10 +1,16 @@
 """dumpsys → snapshot; hostile text is tolerated."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.health import snapshot
+from orchestrator.domain.errors import DeadlineExceeded
+from tests.unit.workers.fake_device import FakeDevice
+from workers.health import read_vitals, snapshot
+from workers.transports.base import CommandResult
 from workers.virtual.profile import load_profile, shipped_profiles
 
 
@@ -80,3 +86,39 @@ def test_any_bytes_are_tolerated(battery: bytes, thermal: bytes, power: bytes):
     for name, value in snapshot(battery, thermal, power).items():
         assert name.isidentifier()
         assert value.isascii()
+
+
+@dataclass(slots=True)
+class Phone(FakeDevice):
+    """Answers a command alone, and all in one call unless a service hangs."""
+
+    hangs: str = ""
+    asked: list[str] = field(default_factory=list[str])
+
+    def run(
+        self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> CommandResult:
+        del timeout_s, env
+        self.asked.append(argv[0])
+        profile = load_profile("snapdragon-8-gen-3").dumpsys
+        services = ["battery", "thermalservice", "power"]
+        if argv[0] == "sh" and not self.hangs:
+            told = b"".join(f"{profile[s]}\n{argv[4]}\n".encode() for s in services)
+            return CommandResult(0, told + b"1000 4096\n")
+        if self.hangs in argv or argv[0] == "sh":
+            raise DeadlineExceeded(f"{argv[0]}: not done")
+        return CommandResult(0, profile[argv[1]].encode() if argv[0] == "dumpsys" else b"1000 4096\n")
+
+
+def test_vitals_take_one_call():
+    phone = Phone()
+    found = read_vitals(phone, 1.0, 5.0)
+    assert (found.battery_percent, found.wakefulness, found.free_bytes) == (87, "awake", 4_096_000)
+    assert phone.asked == ["sh"]
+
+
+def test_a_service_that_hangs_costs_its_own_answer_only():
+    phone = Phone(hangs="thermalservice")
+    found = read_vitals(phone, 1.0, 5.0)
+    assert (found.battery_percent, found.thermal_status, found.free_bytes) == (87, "", 4_096_000)
+    assert phone.asked == ["sh", "dumpsys", "dumpsys", "dumpsys", "stat"]
