@@ -50,7 +50,7 @@ def serve(found: Reachable, broker: str, settings: Settings) -> None:
     heartbeat.start()
     log.info("serving", device=bench.record.device_id, soc=bench.record.soc.name)
     try:
-        _work(app, bench)
+        work(app, bench)
     finally:
         heartbeat.stop()
         client.close()
@@ -80,7 +80,7 @@ def open_alone(found: Reachable, client: RedisClient, settings: Settings) -> Ben
         return open_bench(found, settings)
 
 
-def _work(app: Celery, bench: Bench) -> None:
+def work(app: Celery, bench: Bench) -> None:
     """Until a signal asks for the end; Celery ends on an error, too, and only notes it."""
     worker = app.Worker(
         pool="solo",

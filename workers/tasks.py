@@ -48,14 +48,12 @@ def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) ->
     app.conf.update(celery_settings())
 
     @app.task(name=RUN_BATCH_TASK, bind=True)
-    def run_batch_task(task: Task, message: object) -> None:  # pyright: ignore[reportUnusedFunction]
-        batch = unpack(Batch, message, "task", MAX_BATCH_BYTES)
-
-        def hand_back(again: Batch) -> None:
-            queue = task.request.delivery_info["routing_key"]
-            app.send_task(RUN_BATCH_TASK, args=[pack(again, MAX_BATCH_BYTES)], queue=queue)
-
-        handle(batch, bench, client, holder, hand_back)
+    def run_batch_task(task: "Task[..., None]", message: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        again = handle(unpack(Batch, message, "task", MAX_BATCH_BYTES), bench, client, holder)
+        if again is not None:
+            came_by = (task.request.delivery_info or {}).get("routing_key", "")
+            app.send_task(RUN_BATCH_TASK, args=[pack(again, MAX_BATCH_BYTES)], queue=str(came_by))
+            time.sleep(HAND_BACK_S)  # who is idle takes it meanwhile; our own queue waits no longer than this
 
     return app
 
@@ -65,19 +63,18 @@ def handle(
     bench: Bench,
     client: RedisClient,
     holder: str,
-    hand_back: Callable[[Batch], None],
-    sleep: Callable[[float], object] = time.sleep,
-) -> None:
+) -> Batch | None:
     """Run what is not done yet of a batch, with the device leased, and insert each result once.
 
     A batch may come twice (a worker died, a message was delivered again): done cases are left out. Where the
     lease was lost on the way, what is not in yet is run once more under a new one. Where the device cannot be
-    had, this batch's cases are ``infra``, and its run's other batches for the device are dropped; a batch that
-    other phones may do is left to them.
+    had, this batch's cases are ``infra``, and its run's other batches for the device are dropped.
 
     Args:
         holder: this worker, as leases and notes name it.
-        hand_back: puts a batch of a SoC's queue into that queue again.
+
+    Returns:
+        A batch that other phones may do and this one cannot, to be put into its queue again; else None.
 
     Raises:
         redis.RedisError: Redis was away for longer than ``patience.OUTAGE_S``.
@@ -89,17 +86,17 @@ def handle(
     if why := run.given_up():
         if not shared:
             log.info("batch dropped", batch=batch.batch_id, why=why)
-            return
+            return None
     elif shared and device_id not in batch.only_on:
         why = "not one of the phones that may do it"
     reason = why
     for _ in range(0 if why else LEASES):
         try:
             _under_lease(batch, bench, client, holder, sink, run)
-            return
+            return None
         except RunCancelled as e:
             log.info("batch dropped", batch=batch.batch_id, why=str(e))
-            return
+            return None
         except LeaseLost as e:
             reason = str(e)
             log.warning("batch under a lost lease", batch=batch.batch_id, why=reason)
@@ -113,11 +110,10 @@ def handle(
             break
     if shared and batch.handed_back < HAND_BACKS:
         sink.progress(Progress(device_id, "waiting", detail=f"another phone: {reason}"))
-        hand_back(replace(batch, handed_back=batch.handed_back + 1))
-        sleep(HAND_BACK_S)  # who is idle takes it meanwhile; our own queue waits for no longer than this
-        return
+        return replace(batch, handed_back=batch.handed_back + 1)
     for trial in infra_trials(bench, batch.run_id, batch.cases, reason):
         sink.insert(trial)
+    return None
 
 
 def _under_lease(

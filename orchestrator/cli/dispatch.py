@@ -13,7 +13,7 @@ from orchestrator.cli.output import news, say
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.settings import Settings
-from orchestrator.execution.dispatch import FARM_GONE_S, DispatchLimits
+from orchestrator.execution.dispatch import FARM_GONE_S, FARM_OUTAGE_S, DispatchLimits
 from orchestrator.execution.run import carry_out
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.storage.redis_client import shown
@@ -39,13 +39,16 @@ def dispatch(
         typer.Exit: Ctrl-C or SIGTERM, after saying the same.
     """
     run_id = folder.path.name
-    planned = folder.manifest().planned.devices
+    manifest = folder.manifest()
+    planned = manifest.planned.devices
     names = {d.device_id: f"{d.name} ({d.soc.name})" for d in planned}
+    names |= {i: f"any of {len(pool.devices)} {pool.soc}" for i, pool in manifest.pools.items()}
     devices = {
         i: (names[i], len(jobs), planned_s.get(i, 0.0)) for i, jobs in folder.unfinished().items() if jobs
     }
     # A private worker is started again by this command, so that one which stays away is noticed soon.
-    limits = DispatchLimits(gone_s=FARM_GONE_S) if settings.broker else DispatchLimits()
+    farm = DispatchLimits(gone_s=FARM_GONE_S, outage_s=FARM_OUTAGE_S)
+    limits = farm if settings.broker else DispatchLimits()
     absent = {} if settings.broker else absent_devices(planned, fleet)
     try:
         with LiveProgress(news, devices, fleet.revive) as watcher:

@@ -59,7 +59,7 @@ class LiveProgress:
         devices: Mapping[str, tuple[str, int, float]],
         revive: Callable[[], None],
     ) -> None:
-        """``devices``: id → (name for people, cases, planned seconds)."""
+        """``devices``: id of a device or pool → (name for people, cases, planned seconds)."""
         self._console = console
         self._revive = revive
         self._devices = {i: _DeviceProgress(*given) for i, given in devices.items()}
@@ -81,16 +81,16 @@ class LiveProgress:
             self._plain()
 
     def trial(self, trial: Trial) -> None:
-        if (device := self._devices.get(trial.device_id)) is not None:
+        if (device := self._devices.get(trial.target)) is not None:
             device.verdicts[trial.verdict] += 1
 
-    def lost(self, device_id: str, cases: int, why: str) -> None:
-        if (device := self._devices.get(device_id)) is not None:
+    def lost(self, target: str, cases: int, why: str) -> None:
+        if (device := self._devices.get(target)) is not None:
             device.lost += cases
             device.state = why
 
     def progress(self, news: Progress) -> None:
-        device = self._devices.get(news.device_id)
+        device = self._devices.get(news.target)
         if device is None:
             return
         match news.state:

@@ -1,6 +1,6 @@
 """``tilefarm run --resume``: complete a run that was cut off, with what it was started with."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from orchestrator.domain.errors import UsageError
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch
 from orchestrator.domain.names import Lane
+from orchestrator.domain.run_state import RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
 from orchestrator.execution.run import carry_out
@@ -94,6 +95,15 @@ def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) ->
 
 class _NothingToSend:
     """The farm of a run that needs no device any more."""
+
+    def epoch(self) -> str:
+        return "none"
+
+    def publish(self, state: RunState) -> None:
+        del state
+
+    def runs(self) -> Sequence[RunState]:
+        return ()
 
     def registrations(self) -> Mapping[str, Registration]:
         return {}

@@ -27,6 +27,7 @@ from orchestrator.cli.options import (
     phones_wanted,
 )
 from orchestrator.cli.output import duration_text, news, say
+from orchestrator.cli.person import person
 from orchestrator.cli.resume import refuse_fixed, resume_run
 from orchestrator.cli.selection import check_selection
 from orchestrator.domain.settings import Settings
@@ -122,6 +123,7 @@ def _start(
         missing=fleet.missing,
         spirv_cache=cache_folder(settings),
         asked=asked,
+        user=person(),
     )
     doing = "rendering shaders and computing references"
     with news.status(doing) as status:

@@ -26,11 +26,14 @@ from orchestrator.domain.names import (
     events_key,
     given_up_key,
     run_key,
+    soc_queue,
 )
+from orchestrator.domain.run_state import RunState
 from orchestrator.domain.trial import Trial, unreadable_trial
 from orchestrator.domain.wire import MAX_BATCH_BYTES, pack, unpack
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import connect, shown
+from orchestrator.storage.run_states import RunStates
 
 READ_COUNT = 500
 log = structlog.get_logger()
@@ -48,12 +51,28 @@ class Broker:
         self.url = url
         self._redis = connect(url)
         self._leases = Leases(self._redis)
+        self._states = RunStates(self._redis)
         self._celery = Celery("tilefarm", broker=url)
         self._celery.conf.update(celery_settings())
 
     def close(self) -> None:
         self._celery.close()
         self._redis.close()
+
+    def epoch(self) -> str:
+        """Another one after each start of the server."""
+        with self._reachable():
+            return str(self._redis.info("server").get("run_id", ""))
+
+    def publish(self, state: RunState) -> None:
+        """Tell everybody how far a run is."""
+        with self._reachable():
+            self._states.publish(state)
+
+    def runs(self) -> list[RunState]:
+        """How far all runs are, oldest first."""
+        with self._reachable():
+            return self._states.all()
 
     def registrations(self) -> dict[str, Registration]:
         """Devices that living workers serve now, by device id."""
@@ -124,15 +143,16 @@ class Broker:
             self._redis.delete(given_up_key(run_id))
 
     def send(self, batch: Batch, lane: Lane) -> None:
-        """Queue a batch for its device; from then on its run is known here.
+        """Queue a batch for its device or for any phone of its SoC; from then on its run is known here.
 
         Raises:
             WireError: it is longer than a message may be.
         """
         text = pack(batch, MAX_BATCH_BYTES)
+        queue = device_queue(batch.device_id, lane) if batch.device_id else soc_queue(batch.soc, lane)
         with self._reachable():
             self._redis.set(run_key(batch.run_id), lane, ex=RUN_KEYS_TTL_S)
-            self._celery.send_task(RUN_BATCH_TASK, args=[text], queue=device_queue(batch.device_id, lane))
+            self._celery.send_task(RUN_BATCH_TASK, args=[text], queue=queue)
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress | None]]:
         """Entries of a run's stream after an entry id; waits up to ``block_ms`` when there is none.

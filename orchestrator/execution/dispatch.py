@@ -1,98 +1,55 @@
 """Send batches, gather trials, and lose nothing: the loop between the plan and the run folder.
 
-Truth is the run folder: a trial counts once it is in trials.jsonl. Everything outstanding is sent again
-when its worker died (another worker id registered for the device); a result that comes twice is dropped by
-its key. Trials that ended in ``infra`` are tried again, a bounded number of times and each in a batch of its
-own.
+Truth is the run folder: a trial counts once it is in trials.jsonl. What is outstanding is sent again when
+its worker died (another worker id is registered for the device) or Redis was restarted; a result that comes
+twice is dropped by its key. Trials that ended in ``infra`` are tried again, a bounded number of times, each
+in a batch of its own, and on another phone where one stands in.
 """
 
 import time
-import uuid
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from datetime import UTC, datetime
 
+import structlog
+
+from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Progress, Registration
-from orchestrator.domain.job import Batch, CanaryJob, CaseJob
-from orchestrator.domain.names import Lane
-from orchestrator.domain.trial import Trial, trial_key
+from orchestrator.domain.job import CaseJob
+from orchestrator.domain.run_state import RunState, Target
+from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.farm import Farm, Watcher
+from orchestrator.execution.lanes import BatchLimits, Lane, lanes_of
 from orchestrator.execution.run_folder import RunFolder
-from orchestrator.planning.plan import BATCH_CASES, BATCH_S
+from orchestrator.execution.turns import earlier_own, moves_of_others, too_old
 
 POLL_MS = 500
+LOOK_EVERY_S = 0.5
+TELL_EVERY_S = 2.0
 FARM_GONE_S = 300.0
 """An agent may have restarted the phone: its link, the reboot and a probe take minutes."""
+FARM_OUTAGE_S = 900.0
+"""A farm's Redis may be upgraded meanwhile; what was measured waits in its workers and on its disk."""
 INFRA_ATTEMPTS = 3
 RETRY_AFTER_S = (5.0, 45.0)
 """Wait before the second and the third attempt: a phone that restarts is back after half a minute or more."""
 REDISPATCHES = 5
 """Batches of a device are sent again at most so often for lost workers without one result between; then its
 cases are missing."""
-
-
-class Watcher(Protocol):
-    """Who follows a run live."""
-
-    def trial(self, trial: Trial) -> None: ...
-
-    def progress(self, news: Progress) -> None: ...
-
-    def lost(self, device_id: str, cases: int, why: str) -> None: ...
-
-    def tick(self) -> None: ...
-
-
-class Farm(Protocol):
-    """What the dispatcher needs of the broker (``broker.Broker``)."""
-
-    def registrations(self) -> Mapping[str, Registration]: ...
-
-    def send(self, batch: Batch, lane: Lane) -> None: ...
-
-    def cancelled(self, run_id: str) -> str:
-        """Why a person ended the run; empty: nobody did."""
-        ...
-
-    def given_up(self, run_id: str) -> Mapping[str, str]:
-        """Devices whose worker could not have them (held, never free, never fit), and why."""
-        ...
-
-    def whereabouts(self, device_id: str) -> str:
-        """What is known of a device that no worker serves; empty: nothing."""
-        ...
-
-    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress | None]]:
-        """None: an entry that cannot be read, and is no result."""
-        ...
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class DispatchLimits:
-    batch_cases: int = BATCH_CASES
-    batch_s: float = BATCH_S
+    batch: BatchLimits = field(default_factory=BatchLimits)
     gone_s: float = 60.0
     """A device without a living worker for this long: its remaining cases are missing, with this reason."""
     stalled_s: float = 900.0
     """A device with a living worker and no news for this long after its longest case's deadline: likewise."""
-
-
-@dataclass(slots=True)
-class _Lane:
-    """What is outstanding on one device."""
-
-    device_id: str
-    outstanding: dict[str, CaseJob] = field(default_factory=dict[str, CaseJob])
-    worker_id: str = ""
-    last_seen: float = 0.0
-    last_news: float = 0.0
-    redispatches: int = 0
-
-    @property
-    def longest_s(self) -> float:
-        """A case that rests between its replays may be silent for so long, and rightly."""
-        return max((job.deadline_ms for job in self.outstanding.values()), default=0) / 1000
+    outage_s: float = 10.0
+    """Redis may be away for so long."""
 
 
 class Dispatcher:
@@ -100,71 +57,155 @@ class Dispatcher:
 
     def __init__(
         self,
-        broker: Farm,
+        farm: Farm,
         folder: RunFolder,
-        run_id: str,
-        blob_store: str,
+        host: str = "",
         *,
-        lane: Lane = "ondemand",
         limits: DispatchLimits | None = None,
-        canaries: Mapping[str, Sequence[CanaryJob]] | None = None,
         now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._broker = broker
+        self._farm = farm
         self._folder = folder
-        self._run_id = run_id
-        self._blob_store = blob_store
-        self._lane: Lane = lane
+        self._manifest = folder.manifest()
         self._limits = limits or DispatchLimits()
-        self._canaries = canaries or {}
         self._now = now
-        self._lanes: dict[str, _Lane] = {}
+        self._sleep = sleep
+        planned = self._manifest.planned
+        self._run_id = planned.run.run_id
+        devices = [*planned.devices, *self._manifest.reserve]
+        self._soc_of = {d.device_id: d.soc.name for d in devices}
+        # A virtual phone never stands in for a real one.
+        self._kinds = {d.device_id: (d.soc.name, d.virtual) for d in devices}
+        self._names = {d.device_id: d.name for d in planned.devices}
+        self._state = RunState(
+            run_id=self._run_id,
+            suite=planned.run.suite,
+            user=self._manifest.user,
+            lane=self._manifest.lane,
+            phase="running",
+            started_at=planned.run.started_at,
+            updated_at=planned.run.started_at,
+            host=host,
+        )
+        self._lanes: dict[str, Lane] = {}
         self._known = set(folder.trials())
         self._tries: Counter[tuple[str, str]] = Counter()
+        self._tried: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._lost: dict[tuple[str, str], str] = {}
-        self._later: list[tuple[float, _Lane, CaseJob]] = []
+        self._waiting_since: dict[str, str] = {}
+        self._rivals: Sequence[RunState] = ()
+        self._moves: dict[str, frozenset[tuple[str, int, str]]] = {}
+        self._epoch = ""
+        self._after = "0"
+        self._look_at = self._tell_at = -1.0
+        self._away_since: float | None = None
 
     def run(
         self,
-        jobs: Mapping[str, Iterable[CaseJob]],
+        jobs: Mapping[str, Sequence[CaseJob]],
         watcher: Watcher,
         absent: Mapping[str, str] | None = None,
     ) -> dict[tuple[str, str], str]:
         """Dispatch and gather until nothing is outstanding.
 
         Args:
+            jobs: by target: a device's id, or a pool's.
             absent: devices that will not come back during this run, and why: given up at once.
 
         Returns:
-            (device, case) → why its result never came.
+            (target, case) → why its result never came.
+
+        Raises:
+            BrokerUnavailable: Redis was away for longer than the limit.
         """
-        for device_id, cases in jobs.items():
-            lane = _Lane(device_id, last_seen=self._now(), last_news=self._now())
-            lane.outstanding = {self._key(device_id, c): c for c in cases}
-            self._lanes[device_id] = lane
-            if absent and device_id in absent:
-                self._give_up(lane, absent[device_id], watcher)
-        self._meet_workers(self._broker.registrations())
-        for lane in self._lanes.values():
-            self._send(lane)
-        after = "0"
+        self._lanes = lanes_of(jobs, self._lane, self._now())
+        for target, why in (absent or {}).items():
+            if target in self._lanes:
+                self._give_up(self._lanes[target], why, watcher)
         while any(lane.outstanding for lane in self._lanes.values()):
-            after = self._gather(after, watcher)
-            self._look_after(watcher)
+            try:
+                self._step(watcher)
+            except BrokerUnavailable as e:
+                self._endure(e)
             watcher.tick()
         return self._lost
 
-    def _gather(self, after: str, watcher: Watcher) -> str:
-        fresh: list[Trial] = []
-        for entry_id, event in self._broker.events(self._run_id, after, POLL_MS):
-            after = entry_id
-            if event is None:
+    def state(self) -> RunState:
+        """How far the run is."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return replace(self._state, updated_at=now, targets=[self._target(x) for x in self._lanes.values()])
+
+    def _step(self, watcher: Watcher) -> None:
+        epoch = self._farm.epoch()
+        if epoch != self._epoch:
+            self._start_over(epoch)
+        self._send_due()
+        self._gather(watcher)
+        if self._now() >= self._look_at:
+            self._look_at = self._now() + LOOK_EVERY_S
+            self._look_after(watcher)
+        if self._now() >= self._tell_at:
+            self._tell_at = self._now() + TELL_EVERY_S
+            self._farm.publish(self.state())
+            self._rivals = self._farm.runs()
+        if self._away_since is not None:
+            self._back()
+
+    def _start_over(self, epoch: str) -> None:
+        """At the start, and after a restart of Redis: queues and the stream's end may be lost."""
+        if self._epoch:
+            log.warning("Redis was restarted; sending what is outstanding once more", run=self._run_id)
+        self._meet_workers(self._farm.registrations())
+        for lane in self._lanes.values():
+            lane.recall()
+        self._rivals = self._farm.runs()
+        self._after = "0"
+        self._epoch = epoch
+
+    def _endure(self, error: BrokerUnavailable) -> None:
+        """Redis is away: wait for it, up to the limit."""
+        if self._away_since is None:
+            self._away_since = self._now()
+            log.warning("the broker does not answer; waiting for it", run=self._run_id, error=str(error))
+        if self._now() - self._away_since >= self._limits.outage_s:
+            raise error
+        self._sleep(POLL_MS / 1000)
+
+    def _back(self) -> None:
+        """Whoever could not register or tell anything meanwhile has the usual time from now on."""
+        self._away_since = None
+        for lane in self._lanes.values():
+            lane.last_seen = lane.last_news = lane.last_begun = self._now()
+
+    def _send_due(self) -> None:
+        for lane in self._lanes.values():
+            if not lane.outstanding or earlier_own(self._state, self._target(lane), self._rivals) is not None:
                 continue
-            lane = self._lanes.get(event.device_id)
-            if lane is None:
-                continue  # no device of this run: nobody asked it
+            while batch := lane.due(
+                self._blob_store, self._run_id, self._limits.batch, self._now(), self._soc_of
+            ):
+                self._farm.send(batch, self._state.lane)
+                lane.sent(batch)
+            if lane.flights and not lane.aged and too_old(self._state.lane, self._now() - lane.last_begun):
+                # The nightly lane's copy does no harm: its cases will be done when it comes up.
+                self._farm.send(next(iter(lane.flights.values()))[0], "ondemand")
+                lane.aged = True
+
+    @property
+    def _blob_store(self) -> str:
+        return self._manifest.blob_store
+
+    def _gather(self, watcher: Watcher) -> None:
+        fresh: list[Trial] = []
+        for entry_id, event in self._farm.events(self._run_id, self._after, POLL_MS):
+            self._after = entry_id
+            lane = self._lanes.get(event.target) if event is not None else None
+            if event is None or lane is None:
+                continue  # no target of this run: nobody asked it
             lane.last_news = self._now()
             if isinstance(event, Progress):
+                self._hear(lane, event)
                 watcher.progress(event)
             elif event.key not in self._known:
                 self._known.add(event.key)
@@ -173,125 +214,143 @@ class Dispatcher:
             self._folder.append(fresh)
             for trial in fresh:
                 self._settle(trial, watcher)
-        return after
+
+    def _hear(self, lane: Lane, news: Progress) -> None:
+        if news.state == "batch":
+            lane.last_begun, lane.running, lane.aged, lane.why = self._now(), True, False, ""
+        elif news.state == "waiting":
+            lane.why = news.detail
 
     def _settle(self, trial: Trial, watcher: Watcher) -> None:
         """A trial is on disk: strike it off, and try again what infrastructure kept from us."""
-        lane = self._lanes[trial.device_id]
-        lane.redispatches = 0
-        job = lane.outstanding.pop(trial.key, None)
-        self._lost.pop((trial.device_id, trial.case_id), None)  # given up, and it came after all
-        self._tries[trial.device_id, trial.case_id] += 1
-        tries = self._tries[trial.device_id, trial.case_id]
+        lane, slot = self._lanes[trial.target], (trial.target, trial.case_id)
+        job = lane.settle(trial)
+        if self._lost.pop(slot, None) is not None:
+            lane.lost -= 1  # given up, and it came after all
+        self._tries[slot] += 1
+        self._tried[slot].add(trial.device_id)
+        tries = self._tries[slot]
         if job and trial.verdict is Verdict.INFRA and tries < INFRA_ATTEMPTS:
             again = replace(job, attempt=job.attempt + 1)
-            lane.outstanding[self._key(lane.device_id, again)] = again
-            self._later.append((self._now() + RETRY_AFTER_S[tries - 1], lane, again))
+            lane.add(again)
+            lane.later[lane.key(again)] = self._now() + RETRY_AFTER_S[tries - 1]
+            if others := self._stand_ins(lane, again):
+                lane.elsewhere[lane.key(again)] = others
             return
+        lane.done += 1
         watcher.trial(trial)
 
-    def _retry(self) -> None:
-        """Send what infrastructure kept from us, once its wait is over."""
-        due = [entry for entry in self._later if entry[0] <= self._now()]
-        self._later = [entry for entry in self._later if entry[0] > self._now()]
-        again: dict[str, list[CaseJob]] = {}
-        for _, lane, job in due:
-            if self._key(lane.device_id, job) in lane.outstanding:
-                again.setdefault(lane.device_id, []).append(job)
-        for device_id, jobs in again.items():
-            self._send(self._lanes[device_id], jobs)
+    def _stand_ins(self, lane: Lane, job: CaseJob) -> tuple[str, ...]:
+        """Phones with a worker that may do a case instead of those that have tried it; empty: nobody."""
+        tried = self._tried[lane.target, job.case_id]
+        there = self._farm.registrations().keys()
+        return tuple(sorted(d for d in self._able(lane, job.case_id) if d in there and d not in tried))
+
+    def _able(self, lane: Lane, case_id: str) -> set[str]:
+        if lane.pool:
+            return set(lane.devices)
+        manifest, kind = self._manifest, self._kinds.get(lane.target)
+        same = {d for d, cases in manifest.able.items() if self._kinds.get(d) == kind and case_id in cases}
+        return {d for d in same if all(j.case_id != case_id for j in manifest.jobs.get(d, ()))}
 
     def _look_after(self, watcher: Watcher) -> None:
         """Notice a run that was ended, devices that cannot be had, and workers that died, came back, or stand
         still."""
-        if ended := self._broker.cancelled(self._run_id):
+        if ended := self._farm.cancelled(self._run_id):
             for lane in self._lanes.values():
                 if lane.outstanding:
                     self._give_up(lane, ended, watcher)
             return
-        for device_id, why in self._broker.given_up(self._run_id).items():
-            if (lane := self._lanes.get(device_id)) is not None and lane.outstanding:
+        for device_id, why in self._farm.given_up(self._run_id).items():
+            lane = self._lanes.get(device_id)
+            if lane is not None and lane.outstanding and not self._move_elsewhere(lane):
                 self._give_up(lane, why, watcher)
-        self._retry()
-        registrations = self._broker.registrations()
-        for lane in self._meet_workers(registrations):
+        for lane in self._meet_workers(self._farm.registrations()):
             lane.redispatches += 1
             if lane.redispatches <= REDISPATCHES:
-                self._send(lane)
+                lane.recall()
             else:
                 self._give_up(lane, f"its worker died {lane.redispatches} times", watcher)
-        now = self._now()
         for lane in self._lanes.values():
-            if not lane.outstanding:
-                continue
-            if now - lane.last_seen > self._limits.gone_s:
-                known = self._broker.whereabouts(lane.device_id)
-                why = f"no worker for {now - lane.last_seen:.0f} s" + (f" ({known})" if known else "")
-                self._give_up(lane, why, watcher)
-            elif now - lane.last_news > self._limits.stalled_s + lane.longest_s:
-                self._give_up(lane, f"no news for {now - lane.last_news:.0f} s", watcher)
+            if lane.outstanding:
+                self._check_alive(lane, watcher)
 
-    def _meet_workers(self, registrations: Mapping[str, Registration]) -> list[_Lane]:
-        """Note who serves each device; returns lanes whose worker is another one than before."""
-        changed: list[_Lane] = []
+    def _check_alive(self, lane: Lane, watcher: Watcher) -> None:
+        now = self._now()
+        moves = moves_of_others(self._state, self._target(lane), self._rivals)
+        if moves != self._moves.get(lane.target, moves):
+            lane.last_news = now  # its phones work, for others
+        self._moves[lane.target] = moves
+        if earlier_own(self._state, self._target(lane), self._rivals) is not None:
+            lane.last_news = now  # nothing of ours is there
+        if now - lane.last_seen > self._limits.gone_s:
+            if self._move_elsewhere(lane):
+                return
+            known = self._farm.whereabouts(lane.devices[0])
+            why = f"no worker for {now - lane.last_seen:.0f} s" + (f" ({known})" if known else "")
+            self._give_up(lane, why, watcher)
+        elif now - lane.last_news > self._limits.stalled_s + lane.longest_s:
+            self._give_up(lane, f"no news for {now - lane.last_news:.0f} s", watcher)
+
+    def _move_elsewhere(self, lane: Lane) -> bool:
+        """The device is gone: what is left goes to phones that stand in. False where there is none."""
+        if lane.pool or not self._manifest.able:
+            return False
+        moved = {
+            key: others for key, job in lane.outstanding.items() if (others := self._stand_ins(lane, job))
+        }
+        if len(moved) < len(lane.outstanding):
+            return False
+        lane.recall()
+        lane.elsewhere.update(moved)
+        lane.devices = sorted({device for others in moved.values() for device in others})
+        lane.last_seen = lane.last_news = self._now()
+        return True
+
+    def _meet_workers(self, registrations: Mapping[str, Registration]) -> list[Lane]:
+        """Note who serves each device; returns lanes of which a worker is another one than before."""
+        changed: list[Lane] = []
         for lane in self._lanes.values():
-            registration = registrations.get(lane.device_id)
-            if registration is None:
-                continue
-            lane.last_seen = self._now()
-            if lane.worker_id and lane.worker_id != registration.worker_id and lane.outstanding:
+            before = dict(lane.workers)
+            for device_id in lane.devices:
+                if (registration := registrations.get(device_id)) is not None:
+                    lane.last_seen = self._now()
+                    lane.workers[device_id] = registration.worker_id
+            if lane.outstanding and any(lane.workers[d] != w for d, w in before.items()):
                 changed.append(lane)
-            lane.worker_id = registration.worker_id
         return changed
 
-    def _give_up(self, lane: _Lane, why: str, watcher: Watcher) -> None:
+    def _give_up(self, lane: Lane, why: str, watcher: Watcher) -> None:
         for job in lane.outstanding.values():
-            self._lost[lane.device_id, job.case_id] = why
-        watcher.lost(lane.device_id, len(lane.outstanding), why)
-        lane.outstanding.clear()
+            self._lost[lane.target, job.case_id] = why
+        lost = lane.clear()
+        lane.lost += lost
+        lane.why = why
+        watcher.lost(lane.target, lost, why)
 
-    def _send(self, lane: _Lane, jobs: Iterable[CaseJob] | None = None) -> None:
-        waiting = lane.outstanding.values() if jobs is None else jobs
-        for cases in self._batches(waiting):
-            batch = Batch(
-                run_id=self._run_id,
-                batch_id=uuid.uuid4().hex[:12],
-                device_id=lane.device_id,
-                blob_store=self._blob_store,
-                cases=cases,
-                canaries=[c for c in self._canaries.get(lane.device_id, ()) if c.job.api == cases[0].api],
-            )
-            self._broker.send(batch, self._lane)
+    def _lane(self, target: str) -> Lane:
+        if (pool := self._manifest.pools.get(target)) is not None:
+            return Lane(target, pool.devices, pool.soc, pool=True, canaries=pool.canaries)
+        soc = self._soc_of.get(target, "")
+        return Lane(target, [target], soc, canaries=self._manifest.canaries.get(target, ()))
 
-    def _batches(self, jobs: Iterable[CaseJob]) -> Iterator[list[CaseJob]]:
-        """One API after another, each in order and within the limits; a long case has a batch of its own.
-
-        A batch has one API: its canary vouches for nothing but that, and no process opens two drivers. What
-        ended in ``infra`` before goes alone: what breaks the device must not drag innocent cases along again.
-        """
-        cases: list[CaseJob] = []
-        planned_ms = 0
-        for job in _by_api(jobs):
-            full = planned_ms + job.estimate_ms > self._limits.batch_s * 1000
-            full = full or len(cases) == self._limits.batch_cases
-            alone = job.attempt > 1 or (bool(cases) and cases[-1].attempt > 1)
-            if cases and (full or alone or job.api != cases[0].api):
-                yield cases
-                cases, planned_ms = [], 0
-            cases.append(job)
-            planned_ms += job.estimate_ms
-        if cases:
-            yield cases
-
-    @staticmethod
-    def _key(device_id: str, job: CaseJob) -> str:
-        return trial_key(device_id, job.case_id, job.attempt)
-
-
-def _by_api(jobs: Iterable[CaseJob]) -> Iterator[CaseJob]:
-    """APIs in the order in which they come up first, the jobs of each in their order."""
-    groups: dict[str, list[CaseJob]] = {}
-    for job in jobs:
-        groups.setdefault(job.api, []).append(job)
-    for group in groups.values():
-        yield from group
+    def _target(self, lane: Lane) -> Target:
+        waits = bool(lane.outstanding) and not lane.running
+        if not waits:
+            self._waiting_since.pop(lane.target, None)
+        elif lane.target not in self._waiting_since:
+            self._waiting_since[lane.target] = datetime.now(UTC).isoformat(timespec="seconds")
+        flying = frozenset[str]().union(*(keys for _, keys in lane.flights.values()))
+        return Target(
+            device_id="" if lane.pool else lane.target,
+            soc=lane.soc,
+            name=f"any of {len(lane.devices)} {lane.soc}" if lane.pool else self._names.get(lane.target, ""),
+            total=lane.total,
+            done=lane.done,
+            lost=lane.lost,
+            flying=len(flying & lane.outstanding.keys()),
+            left_s=round(lane.left_s, 1),
+            waiting_since=self._waiting_since.get(lane.target, ""),
+            why=lane.why,
+            devices=list(lane.devices),
+        )

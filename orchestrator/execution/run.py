@@ -16,10 +16,18 @@ from orchestrator.domain.names import Lane
 from orchestrator.domain.results import CaseInfo, Missing, Pruned, RunInfo, RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.execution.dispatch import Dispatcher, DispatchLimits, Farm, Watcher
+from orchestrator.execution.dispatch import Dispatcher, DispatchLimits
+from orchestrator.execution.farm import Farm, Watcher
 from orchestrator.execution.measured_precision import measured_precision
 from orchestrator.execution.prepare import Degenerate, Prepared, Refused, prepare_all
-from orchestrator.execution.run_folder import Manifest, RunFolder, previous_results
+from orchestrator.execution.run_folder import (
+    Manifest,
+    Pool,
+    RunFolder,
+    last_attempts,
+    pool_id,
+    previous_results,
+)
 from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.canary import PlannedCanary
 from orchestrator.planning.estimate import Estimate
@@ -56,6 +64,8 @@ class Request:
     """Devices that were asked for or listed and cannot be used."""
     spirv_cache: Path
     """Compiled modules of this machine, kept from run to run."""
+    user: str = ""
+    """Who asks."""
     asked: Asked = Asked()
 
 
@@ -72,7 +82,7 @@ def start_run(
     Raises:
         KernelFolderError: a kernel's own code failed, or no canary can be made.
     """
-    planned_ids = {c.case_id for d in plan.devices for c in [*d.cases, *d.canaries]}
+    planned_ids = {c.case_id for p in [*plan.devices, *plan.anywhere] for c in [*p.cases, *p.canaries]}
     cases = {i: (case, plan.sampling_of(i)) for i, case in plan.cases.items() if i in planned_ids}
     compiler = SpirvCompiler(request.spirv_cache)
     prepared = prepare_all(BlobStore(request.blob_store), compiler, kernels, cases, on_prepared)
@@ -94,6 +104,7 @@ def start_run(
         canaries[device_id] = [
             _canary(planned, device.device, prepared[planned.case_id]) for planned in device.canaries
         ]
+    pools = _pools(plan, prepared, pruned, request.run_id, refused)
     infos = {i: p.info for i, p in prepared.items() if not isinstance(p, Degenerate)}
     vulkan = any(info.case.axes.get("api") == VULKAN for info in infos.values())
     infos |= _undispatched(plan, kernels, infos)
@@ -113,6 +124,7 @@ def start_run(
             wanted=list(request.asked.wanted),
             max_slowdown=request.asked.max_slowdown,
             probes=request.asked.probes,
+            phones_per_soc=plan.suite.min_phones_per_soc,
             compiler=compiler.version if vulkan else "",
         ),
         devices=[d.device for d in plan.devices],
@@ -120,10 +132,20 @@ def start_run(
         trials=[],
         pruned=pruned,
         excluded=list(plan.excluded),
-        missing=request.missing,
+        missing=[*request.missing, *plan.missing],
         expectations=list(plan.expectations),
     )
-    manifest = Manifest(results, jobs, request.blob_store, request.lane, canaries)
+    manifest = Manifest(
+        results,
+        jobs,
+        request.blob_store,
+        request.lane,
+        canaries,
+        pools=pools,
+        able=plan.able,
+        reserve=plan.reserve,
+        user=request.user,
+    )
     return RunFolder.create(request.out, manifest, refused)
 
 
@@ -143,22 +165,48 @@ def carry_out(
     manifest = folder.manifest()
     run = manifest.planned.run
     with folder.only_one():
-        dispatcher = Dispatcher(
-            broker,
-            folder,
-            run.run_id,
-            manifest.blob_store,
-            lane=manifest.lane,
-            limits=limits,
-            canaries=manifest.canaries,
-        )
+        dispatcher = Dispatcher(broker, folder, platform.node(), limits=limits)
         lost = dispatcher.run(folder.unfinished(), watcher, absent)
-        wanted = [(device, job.case_id) for device, jobs in manifest.jobs.items() for job in jobs]
+        trials = last_attempts(folder.trials().values())
+        wanted = [
+            (
+                trials[target, job.case_id].device_id if (target, job.case_id) in trials else target,
+                job.case_id,
+            )
+            for target, jobs in manifest.wanted.items()
+            for job in jobs
+        ]
         previous = previous_results(out, run.suite, run.run_id, wanted)
         store = BlobStore(manifest.blob_store)
         return folder.finish(
             previous.run.run_id if previous else "", utc_now(), lost, partial(measured_precision, store)
         )
+
+
+def _pools(
+    plan: Plan,
+    prepared: Mapping[str, Prepared | Degenerate | Refused],
+    pruned: list[Pruned],
+    run_id: str,
+    refused: list[Trial],
+) -> dict[str, Pool]:
+    """Cases that one of several phones is to do; what cannot be dispatched is told of the first of them."""
+    devices = {d.device.device_id: d.device for d in plan.devices}
+    pools: dict[str, Pool] = {}
+    for number, group in enumerate(plan.anywhere):
+        first = devices[group.devices[0]]
+        jobs: list[CaseJob] = []
+        for planned in group.cases:
+            match prepared[planned.case_id]:
+                case Prepared(job=job):
+                    jobs.append(_for_device(job, first, planned.estimate))
+                case Refused(info, message):
+                    refused.append(_refused(run_id, first.device_id, info, message))
+                case Degenerate(reason):
+                    pruned.append(Pruned(first.device_id, planned.case_id, Verdict.INVALID, [reason]))
+        canaries = [_canary(planned, first, prepared[planned.case_id]) for planned in group.canaries]
+        pools[pool_id(number, group.soc)] = Pool(group.soc, group.devices, jobs, canaries)
+    return pools
 
 
 def utc_now() -> str:

@@ -16,9 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import UsageError, WireError
 from orchestrator.domain.job import CanaryJob, CaseJob
-from orchestrator.domain.names import Lane
+from orchestrator.domain.names import Lane, soc_slug
 from orchestrator.domain.precision import Precision
 from orchestrator.domain.results import RESULTS_FORMAT, CaseInfo, Missing, RunResults
 from orchestrator.domain.trial import Trial
@@ -26,6 +27,16 @@ from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import from_json, to_json
 
 PrecisionOf = Callable[[Sequence[Trial], Mapping[str, CaseInfo]], tuple[list[Precision], list[Missing]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Phones of one SoC that stand in for each other, and cases that the first free one of them does."""
+
+    soc: str
+    devices: list[str]
+    jobs: list[CaseJob]
+    canaries: list[CanaryJob] = field(default_factory=list[CanaryJob])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,29 @@ class Manifest:
     lane: Lane
     canaries: dict[str, list[CanaryJob]] = field(default_factory=dict[str, list[CanaryJob]])
     """device_id → at most one an API; a resumed run is vouched for by the same ones."""
+    pools: dict[str, Pool] = field(default_factory=dict[str, Pool])
+    """By an id that is no device's (``pool_id``)."""
+    able: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Phone → cases that it may do where infrastructure keeps another one of its SoC from doing them."""
+    reserve: list[DeviceRecord] = field(default_factory=list[DeviceRecord])
+    """Phones of ``able`` that nothing was planned for."""
+    user: str = ""
+    """Who asked for the run, for a fair share of the devices."""
+
+    @property
+    def wanted(self) -> dict[str, list[CaseJob]]:
+        """Target (device or pool) → its jobs."""
+        return self.jobs | {target: pool.jobs for target, pool in self.pools.items()}
+
+    def device_of(self, target: str) -> str:
+        """A device to which the report attributes what is missing of a target."""
+        pool = self.pools.get(target)
+        return pool.devices[0] if pool else target
+
+
+def pool_id(number: int, soc: str) -> str:
+    """``number``: of the pool in its run, since phones of one SoC may differ in what they can run."""
+    return f"pool{number}-{soc_slug(soc)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +152,20 @@ class RunFolder:
         return found
 
     def unfinished(self) -> dict[str, list[CaseJob]]:
-        """Jobs without a verdict about their kernel yet, as next attempts: what a resume has to run."""
+        """Target → jobs without a verdict about their kernel yet, as next attempts: what a resume runs."""
         trials = self.trials().values()
         attempts: dict[tuple[str, str], int] = {}
         for t in trials:
-            key = (t.device_id, t.case_id)
+            key = (t.target, t.case_id)
             attempts[key] = max(attempts.get(key, 0), t.attempt)
-        done = {(t.device_id, t.case_id) for t in trials if t.verdict is not Verdict.INFRA}
+        done = {(t.target, t.case_id) for t in trials if t.verdict is not Verdict.INFRA}
         return {
-            device_id: [
-                replace(job, attempt=attempts.get((device_id, job.case_id), 0) + 1)
+            target: [
+                replace(job, attempt=attempts.get((target, job.case_id), 0) + 1)
                 for job in jobs
-                if (device_id, job.case_id) not in done
+                if (target, job.case_id) not in done
             ]
-            for device_id, jobs in self.manifest().jobs.items()
+            for target, jobs in self.manifest().wanted.items()
         }
 
     def finish(
@@ -144,24 +178,30 @@ class RunFolder:
         """Write results.json from the manifest and the trials so far.
 
         Args:
-            lost: (device, case) → why its result never came.
+            lost: (target, case) → why its result never came.
             precision_of: works out what each device delivers, from the trials that count.
         """
         manifest = self.manifest()
         latest = last_attempts(self.trials().values())
         missing = [
-            Missing(device_id, job.case_id, lost.get((device_id, job.case_id), "no result came back"))
-            for device_id, jobs in manifest.jobs.items()
+            Missing(
+                manifest.device_of(target),
+                job.case_id,
+                lost.get((target, job.case_id), "no result came back"),
+            )
+            for target, jobs in manifest.wanted.items()
             for job in jobs
-            if (device_id, job.case_id) not in latest
+            if (target, job.case_id) not in latest
         ]
         planned = manifest.planned
         found: list[Precision] = []
         if precision_of is not None:
             found, unread = precision_of(list(latest.values()), planned.cases)
             missing += unread
+        stood_in = {trial.device_id for trial in latest.values()}
         results = replace(
             planned,
+            devices=[*planned.devices, *(d for d in manifest.reserve if d.device_id in stood_in)],
             run=replace(planned.run, finished_at="" if missing else finished_at),
             trials=list(latest.values()),
             missing=[*planned.missing, *missing],
@@ -173,10 +213,10 @@ class RunFolder:
 
 
 def last_attempts(trials: Iterable[Trial]) -> dict[tuple[str, str], Trial]:
-    """(device, case) → its trial that counts: the last attempt, but never ``infra`` over a real verdict."""
+    """(target, case) → its trial that counts: the last attempt, but never ``infra`` over a real verdict."""
     latest: dict[tuple[str, str], Trial] = {}
     for trial in sorted(trials, key=lambda t: (t.verdict != Verdict.INFRA, t.attempt)):
-        latest[trial.device_id, trial.case_id] = trial
+        latest[trial.target, trial.case_id] = trial
     return latest
 
 

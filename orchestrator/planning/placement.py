@@ -148,6 +148,8 @@ def placed(plan: Plan, wanted: int, history: RunResults | None, seed: str) -> Pl
         ],
         spare=spare,
         missing=short,
+        able={c.device_id: list(c.seconds) for c in candidates},
+        reserve=[by_id[i].device for i in spare],
     )
 
 

@@ -101,6 +101,10 @@ class Plan:
     """Phones that take no part: others of their SoC run all cases. They are not in ``devices``."""
     missing: list[Missing] = field(default_factory=list[Missing])
     """Phones of a SoC that the suite wants and that are not there."""
+    able: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Phone that cases were placed on, spare ones included → cases that it could run instead of another."""
+    reserve: list[DeviceRecord] = field(default_factory=list[DeviceRecord])
+    """The spare phones."""
 
     def sampling_of(self, case_id: str) -> Sampling:
         return self.sampling.get(case_id, self.suite.sampling)

@@ -1,11 +1,13 @@
 """A farm in memory: workers that obey a script, a clock that moves only when somebody waits."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import Lane
+from orchestrator.domain.run_state import RunState
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from tests.results_fixture import device
@@ -26,7 +28,7 @@ def silent(job: CaseJob) -> Verdict | None:
 
 @dataclass(slots=True)
 class FakeFarm:
-    """Implements :class:`orchestrator.execution.dispatch.Farm`."""
+    """Implements :class:`orchestrator.execution.farm.Farm`."""
 
     workers: dict[str, str] = field(default_factory=dict[str, str])
     """Device → id of the worker that serves it now."""
@@ -44,10 +46,39 @@ class FakeFarm:
     """Device → why its worker cannot have it."""
     known: dict[str, str] = field(default_factory=dict[str, str])
     """Device → what is said of it while no worker serves it."""
+    redis: str = "redis-1"
+    """Another one after a restart; empty: it is away."""
+    others: list[RunState] = field(default_factory=list[RunState])
+    """States of other runs."""
+    states: list[RunState] = field(default_factory=list[RunState])
+    """That were published."""
+    took_ms: Callable[[CaseJob], int] = lambda job: 0
+    """What a trial says that it took; 0: it does not say."""
     _queue: list[Batch] = field(default_factory=list[Batch])
 
     def now(self) -> float:
         return self.clock
+
+    def sleep(self, seconds: float) -> None:
+        self.polls += 1
+        self.clock += seconds
+        self.at_poll.get(self.polls, lambda: None)()
+
+    def epoch(self) -> str:
+        if not self.redis:
+            raise BrokerUnavailable("broker redis://made-up: away")
+        return self.redis
+
+    def restart(self) -> None:
+        """Redis comes back without what was queued."""
+        self.redis += "+"
+        self._queue.clear()
+
+    def publish(self, state: RunState) -> None:
+        self.states.append(state)
+
+    def runs(self) -> Sequence[RunState]:
+        return self.others
 
     def registrations(self) -> Mapping[str, Registration]:
         return {
@@ -68,7 +99,7 @@ class FakeFarm:
     def whereabouts(self, device_id: str) -> str:
         return self.known.get(device_id, "")
 
-    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
+    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress | None]]:
         self.polls += 1
         self.clock += block_ms / 1000
         self.at_poll.get(self.polls, lambda: None)()
@@ -86,18 +117,25 @@ class FakeFarm:
 
     def _work(self) -> None:
         """Workers that live take their batches; a result is inserted once, as results.ResultSink does."""
-        mine = [b for b in self._queue if b.device_id in self.workers]
-        self._queue = [b for b in self._queue if b.device_id not in self.workers]
-        for batch in mine:
+        queued, self._queue = self._queue, []
+        for batch in queued:
+            device_id = batch.device_id or next((d for d in batch.only_on if d in self.workers), "")
+            if device_id not in self.workers:
+                self._queue.append(batch)
+                continue
             known = {e.key for e in self.stream.get(batch.run_id, []) if isinstance(e, Trial)}
             for job in batch.cases:
                 verdict = self.verdicts(job)
-                if verdict is not None and f"{batch.device_id}/{job.case_id}/{job.attempt}" not in known:
-                    self.tell(batch.run_id, trial_of(batch.run_id, batch.device_id, job, verdict))
+                if verdict is None:
+                    continue
+                made = trial_of(batch.run_id, device_id, job, verdict, batch.planned_for)
+                if made.key not in known:
+                    self.tell(batch.run_id, replace(made, duration_ms=self.took_ms(job)))
 
 
-def trial_of(run_id: str, device_id: str, job: CaseJob, verdict: Verdict) -> Trial:
+def trial_of(run_id: str, device_id: str, job: CaseJob, verdict: Verdict, planned_for: str = "") -> Trial:
     return Trial(
+        planned_for=planned_for,
         run_id=run_id,
         device_id=device_id,
         case_id=job.case_id,
@@ -127,8 +165,8 @@ class Notes:
     def progress(self, news: Progress) -> None:
         self.news.append(news)
 
-    def lost(self, device_id: str, cases: int, why: str) -> None:
-        self.losses.append((device_id, cases, why))
+    def lost(self, target: str, cases: int, why: str) -> None:
+        self.losses.append((target, cases, why))
 
     def tick(self) -> None:
         self.ticks += 1

@@ -12,21 +12,28 @@ from orchestrator.domain.names import Lane
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.dispatch import INFRA_ATTEMPTS, REDISPATCHES, Dispatcher, DispatchLimits
+from orchestrator.execution.lanes import BatchLimits
 from orchestrator.execution.run_folder import Manifest, RunFolder
 from tests.results_fixture import device, results, run_info
 from tests.unit.execution.fake_farm import FakeFarm, Notes, passes, silent, trial_of
 
 RUN = "20261201T010000Z-smoke-aaaa"
-LIMITS = DispatchLimits(batch_cases=12, gone_s=60, stalled_s=900)
+LIMITS = DispatchLimits(BatchLimits(cases=12), gone_s=60, stalled_s=900)
 
 
 def job(number: int, attempt: int = 1) -> CaseJob:
     return CaseJob(f"case-{number}", attempt, f"label {number}", "gles", "c0de", [], [], [])
 
 
-def new_folder(out: Path, jobs: Mapping[str, list[CaseJob]]) -> RunFolder:
+def new_folder(
+    out: Path,
+    jobs: Mapping[str, list[CaseJob]],
+    lane: Lane = "ondemand",
+    canaries: Mapping[str, list[CanaryJob]] | None = None,
+) -> RunFolder:
     planned = results(devices=[device(d) for d in jobs], run=run_info(RUN, finished=False))
-    return RunFolder.create(out, Manifest(planned, dict(jobs), "memory://blobs", "ondemand"))
+    manifest = Manifest(planned, dict(jobs), "memory://blobs", lane, dict(canaries or {}), user="anna@desk")
+    return RunFolder.create(out, manifest)
 
 
 @pytest.fixture
@@ -43,12 +50,11 @@ def dispatch(
     farm: FakeFarm,
     folder: RunFolder,
     notes: Notes,
-    *,
-    lane: Lane = "ondemand",
     limits: DispatchLimits = LIMITS,
+    absent: Mapping[str, str] | None = None,
 ) -> dict[tuple[str, str], str]:
-    dispatcher = Dispatcher(farm, folder, RUN, "memory://blobs", lane=lane, limits=limits, now=farm.now)
-    return dispatcher.run(folder.unfinished(), notes)
+    dispatcher = Dispatcher(farm, folder, limits=limits, now=farm.now, sleep=farm.sleep)
+    return dispatcher.run(folder.unfinished(), notes, absent)
 
 
 def on_disk(folder: RunFolder) -> list[tuple[str, int, Verdict]]:
@@ -56,8 +62,8 @@ def on_disk(folder: RunFolder) -> list[tuple[str, int, Verdict]]:
 
 
 def test_every_case_is_sent_once_in_order_in_batches(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
-    folder = new_folder(tmp_path, {"phone": [job(n) for n in range(30)]})
-    assert dispatch(farm, folder, notes, lane="nightly") == {}
+    folder = new_folder(tmp_path, {"phone": [job(n) for n in range(30)]}, "nightly")
+    assert dispatch(farm, folder, notes) == {}
     assert farm.attempts() == [(f"case-{n}", 1) for n in range(30)]
     assert [(len(b.cases), lane) for b, lane in farm.sent] == [
         (12, "nightly"),
@@ -132,7 +138,7 @@ def test_g1_17_a_resumed_run_keeps_what_was_infra_apart(farm: FakeFarm, notes: N
     folder.append([trial_of(RUN, "phone", job(1), Verdict.INFRA)])
     dispatch(farm, folder, notes)
     sent = [[c.case_id for c in b.cases] for b, _ in farm.sent]
-    assert sorted(sent) == [["case-0"], ["case-1"], ["case-2", "case-3"]]
+    assert sorted(sent) == [["case-0", "case-2", "case-3"], ["case-1"]]
 
 
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.INFRA])
@@ -244,12 +250,8 @@ def canary(api: str) -> CanaryJob:
 def test_batches_hold_one_api_each_and_its_canary(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
     apis = ["vulkan", "gles", "vulkan", "gles", "other"]
     jobs = [replace(job(n), api=api) for n, api in enumerate(apis)]
-    folder = new_folder(tmp_path, {"phone": jobs})
     canaries = {"phone": [canary("gles"), canary("vulkan")]}
-    dispatcher = Dispatcher(
-        farm, folder, RUN, "memory://blobs", limits=LIMITS, canaries=canaries, now=farm.now
-    )
-    assert dispatcher.run(folder.unfinished(), notes) == {}
+    assert dispatch(farm, new_folder(tmp_path, {"phone": jobs}, canaries=canaries), notes) == {}
     sent = [([c.case_id for c in b.cases], [c.job.case_id for c in b.canaries]) for b, _ in farm.sent]
     assert sent == [
         (["case-0", "case-2"], ["canary-vulkan"]),
@@ -260,13 +262,9 @@ def test_batches_hold_one_api_each_and_its_canary(farm: FakeFarm, notes: Notes, 
 
 def test_what_is_tried_again_has_its_canary_again(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
     """A canary that did not vouch makes its batch infra; the next attempt is judged by it, too."""
-    folder = new_folder(tmp_path, {"phone": [job(1)]})
+    folder = new_folder(tmp_path, {"phone": [job(1)]}, canaries={"phone": [canary("gles")]})
     farm.verdicts = lambda j: Verdict.INFRA if j.attempt == 1 else Verdict.PASS
-    canaries = {"phone": [canary("gles")]}
-    dispatcher = Dispatcher(
-        farm, folder, RUN, "memory://blobs", limits=LIMITS, canaries=canaries, now=farm.now
-    )
-    dispatcher.run(folder.unfinished(), notes)
+    dispatch(farm, folder, notes)
     assert [[c.job.case_id for c in b.canaries] for b, _ in farm.sent] == [["canary-gles"], ["canary-gles"]]
 
 
@@ -384,9 +382,8 @@ def test_a_device_that_will_not_come_is_given_up_at_once(
     farm: FakeFarm, notes: Notes, tmp_path: Path
 ) -> None:
     folder = new_folder(tmp_path, {"phone": [job(1)], "gone": [job(2)]})
-    dispatcher = Dispatcher(farm, folder, RUN, "memory://blobs", limits=LIMITS, now=farm.now)
     before = farm.clock
-    lost = dispatcher.run(folder.unfinished(), notes, {"gone": "not listed by adb"})
+    lost = dispatch(farm, folder, notes, absent={"gone": "not listed by adb"})
     assert lost == {("gone", "case-2"): "not listed by adb"}
     assert on_disk(folder) == [("case-1", 1, Verdict.PASS)]
     assert farm.clock - before < LIMITS.gone_s

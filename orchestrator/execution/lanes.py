@@ -1,0 +1,206 @@
+"""What is outstanding on one target of a run, a device or a pool of phones, and how it becomes batches."""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from orchestrator.domain.job import Batch, CanaryJob, CaseJob
+from orchestrator.domain.trial import Trial, trial_key
+from orchestrator.planning.plan import BATCH_CASES, BATCH_S
+
+MANY_CASES = 64
+"""In a batch whose times are known: driver and canaries are opened once for all of them."""
+PACES = (0.05, 20.0)
+"""A plan may be wrong by so much; beyond that a single odd case would rule the size of batches."""
+WINDOW = 2
+"""Batches of a target in the farm's queues: one that runs and one that follows it without a gap. More would
+stand before those of other people."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    cases: int = BATCH_CASES
+    """Until the times of a target are known."""
+    many: int = MANY_CASES
+    seconds: float = BATCH_S
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long cases really take, as a factor of their estimates."""
+
+    planned_ms: float = 0.0
+    taken_ms: float = 0.0
+    seen: int = 0
+
+    def add(self, job: CaseJob, trial: Trial) -> None:
+        """Older cases count less: a phone gets warm, and the next cases resemble the last ones."""
+        self.seen += 1
+        if job.estimate_ms > 0 and trial.duration_ms > 0:
+            self.planned_ms = 0.95 * self.planned_ms + job.estimate_ms
+            self.taken_ms = 0.95 * self.taken_ms + trial.duration_ms
+
+    @property
+    def factor(self) -> float:
+        if not self.planned_ms:
+            return 1.0
+        return min(max(self.taken_ms / self.planned_ms, PACES[0]), PACES[1])
+
+
+@dataclass(slots=True)
+class Lane:
+    """All of one target. ``key`` below is a trial's (target, case, attempt)."""
+
+    target: str
+    """Device id, or the id of a pool."""
+    devices: Sequence[str]
+    """That may do its cases: the device itself, or the pool's phones."""
+    soc: str
+    """Whose queue serves a pool, or phones that stand in."""
+    pool: bool = False
+    canaries: Sequence[CanaryJob] = ()
+    outstanding: dict[str, CaseJob] = field(default_factory=dict[str, CaseJob])
+    elsewhere: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Key → phones that may do it instead."""
+    flights: dict[str, tuple[Batch, frozenset[str]]] = field(
+        default_factory=dict[str, tuple[Batch, frozenset[str]]]
+    )
+    """Batch id → what was sent and is not settled, with its keys."""
+    later: dict[str, float] = field(default_factory=dict[str, float])
+    """Key → when it may be sent: a phone that restarts needs a while."""
+    workers: dict[str, str] = field(default_factory=dict[str, str])
+    """Device → worker that serves it."""
+    pace: Pace = field(default_factory=Pace)
+    total: int = 0
+    done: int = 0
+    lost: int = 0
+    last_seen: float = 0.0
+    last_news: float = 0.0
+    last_begun: float = 0.0
+    running: bool = False
+    """A batch of it was heard to begin, and its cases are not all in."""
+    aged: bool = False
+    """A copy of its next batch stands in the on-demand lane."""
+    redispatches: int = 0
+    why: str = ""
+
+    def key(self, job: CaseJob) -> str:
+        return trial_key(self.target, job.case_id, job.attempt)
+
+    def add(self, job: CaseJob) -> None:
+        self.outstanding[self.key(job)] = job
+
+    @property
+    def longest_s(self) -> float:
+        """A case that rests between its replays may be silent for so long, and rightly."""
+        return max((job.deadline_ms for job in self.outstanding.values()), default=0) / 1000
+
+    @property
+    def left_s(self) -> float:
+        return sum(job.estimate_ms for job in self.outstanding.values()) / 1000 * self.pace.factor
+
+    def settle(self, trial: Trial) -> CaseJob | None:
+        """Strike a case off; None where nobody waited for it any more."""
+        self.redispatches = 0
+        job = self.outstanding.pop(trial.key, None)
+        self.elsewhere.pop(trial.key, None)
+        self.later.pop(trial.key, None)
+        if job is not None:
+            self.pace.add(job, trial)
+        self._land()
+        return job
+
+    def clear(self) -> int:
+        """Wait for nothing any more; returns how many cases that were."""
+        count = len(self.outstanding)
+        self.outstanding.clear()
+        self.elsewhere.clear()
+        self.later.clear()
+        self.flights.clear()
+        self.running = False
+        return count
+
+    def recall(self) -> None:
+        """What was sent is to be sent once more: its worker died, or the queue was lost."""
+        self.flights.clear()
+        self.running = self.aged = False
+
+    def due(
+        self, blob_store: str, run_id: str, limits: BatchLimits, now: float, soc_of: Mapping[str, str]
+    ) -> Batch | None:
+        """The next batch, or None while enough is in the queues, or nothing may be sent now.
+
+        A batch has one API: its canary vouches for nothing but that, and no process opens two drivers. What
+        ended in ``infra`` before goes alone: what breaks the device must not drag innocent cases along again.
+        """
+        if len(self.flights) >= WINDOW:
+            return None
+        flying = frozenset[str]().union(*(keys for _, keys in self.flights.values()))
+        waiting = [
+            (key, job)
+            for key, job in self.outstanding.items()
+            if key not in flying and self.later.get(key, now) <= now
+        ]
+        cases = [job for _, job in self._take(waiting, limits)]
+        if not cases:
+            return None
+        address = self.elsewhere.get(self.key(cases[0])) or (tuple(self.devices) if self.pool else ())
+        return Batch(
+            run_id=run_id,
+            batch_id=uuid.uuid4().hex[:12],
+            device_id="" if address else self.target,
+            blob_store=blob_store,
+            cases=cases,
+            canaries=[self._canary(c, bool(address)) for c in self.canaries if c.job.api == cases[0].api],
+            soc=soc_of[address[0]] if address else "",
+            only_on=list(address),
+            planned_for=self.target if address else "",
+        )
+
+    def sent(self, batch: Batch) -> None:
+        self.flights[batch.batch_id] = (batch, frozenset(self.key(job) for job in batch.cases))
+
+    def _take(
+        self, waiting: Sequence[tuple[str, CaseJob]], limits: BatchLimits
+    ) -> Iterator[tuple[str, CaseJob]]:
+        if not waiting:
+            return
+        first_key, first = waiting[0]
+        yield waiting[0]
+        if first.attempt > 1:
+            return
+        most = limits.many if self.pace.seen >= limits.cases else limits.cases
+        taken, planned_ms = 1, first.estimate_ms * self.pace.factor
+        for key, job in waiting[1:]:
+            together = job.attempt == 1 and job.api == first.api
+            if not together or self.elsewhere.get(key) != self.elsewhere.get(first_key):
+                continue
+            planned_ms += job.estimate_ms * self.pace.factor
+            if taken == most or planned_ms > limits.seconds * 1000:
+                return
+            taken += 1
+            yield key, job
+
+    def _land(self) -> None:
+        """Flights with all their results in are over."""
+        self.flights = {i: f for i, f in self.flights.items() if not f[1].isdisjoint(self.outstanding)}
+        if not self.flights:
+            self.running = self.aged = False
+
+    def _canary(self, canary: CanaryJob, shared: bool) -> CanaryJob:
+        """What another phone's canary took says nothing: a batch for several has no expected latency."""
+        return replace(canary, expected=type(canary.expected)()) if shared else canary
+
+
+def lanes_of(
+    jobs: Mapping[str, Sequence[CaseJob]], make: Callable[[str], Lane], now: float
+) -> dict[str, Lane]:
+    """A lane for each target, with its jobs outstanding."""
+    found: dict[str, Lane] = {}
+    for target, cases in jobs.items():
+        lane = found[target] = make(target)
+        lane.last_seen = lane.last_news = lane.last_begun = now
+        lane.total = len(cases)
+        for job in cases:
+            lane.add(job)
+    return found
