@@ -138,6 +138,8 @@ class Dispatcher:
 
     def _step(self, watcher: Watcher) -> None:
         epoch = self._farm.epoch()
+        if self._away_since is not None:
+            self._back()
         if epoch != self._epoch:
             self._start_over(epoch)
         self._send_due()
@@ -149,8 +151,7 @@ class Dispatcher:
             self._tell_at = self._now() + TELL_EVERY_S
             self._farm.publish(self.state())
             self._rivals = self._farm.runs()
-        if self._away_since is not None:
-            self._back()
+        self._away_since = None
 
     def _start_over(self, epoch: str) -> None:
         """At the start, and after a restart of Redis: queues and the stream's end may be lost."""
@@ -174,7 +175,6 @@ class Dispatcher:
 
     def _back(self) -> None:
         """Whoever could not register or tell anything meanwhile has the usual time from now on."""
-        self._away_since = None
         for lane in self._lanes.values():
             lane.last_seen = lane.last_news = lane.last_begun = self._now()
 

@@ -1,0 +1,125 @@
+"""Cases for any phone of a SoC, and phones that stand in for one that infrastructure lost."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.run_folder import Manifest, Pool, RunFolder, pool_id
+from tests.results_fixture import device, results, run_info
+from tests.unit.execution.fake_farm import FakeFarm, Notes, silent
+from tests.unit.execution.test_dispatch import RUN, canary, dispatch, farm, job, notes
+
+__all__ = ["farm", "notes"]
+PHONES = ["one", "two", "three"]
+SOC = device("one").soc.name
+POOL = pool_id(0, SOC)
+
+
+def folder_with(
+    out: Path,
+    *,
+    pooled: int = 0,
+    planned: Mapping[str, list[int]] | None = None,
+    reserve: list[DeviceRecord] | None = None,
+) -> RunFolder:
+    """``planned``: device → numbers of its own cases; every phone is able to do all cases."""
+    jobs = {d: [job(n) for n in (planned or {}).get(d, ())] for d in planned or PHONES}
+    able = [f"case-{n}" for n in range(9)]
+    manifest = Manifest(
+        results(devices=[device(d) for d in jobs], run=run_info(RUN, finished=False)),
+        jobs,
+        "memory://blobs",
+        "ondemand",
+        pools={POOL: Pool(SOC, PHONES, [job(n) for n in range(pooled)], [canary("gles")])} if pooled else {},
+        able={d: list(able) for d in PHONES},
+        reserve=reserve or [],
+    )
+    return RunFolder.create(out, manifest)
+
+
+def test_a_pools_batches_are_for_any_of_its_phones(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    farm.workers = {"two": "worker-2"}
+    folder = folder_with(tmp_path, pooled=3)
+    assert dispatch(farm, folder, notes) == {}
+    ((batch, _),) = farm.sent
+    assert (batch.device_id, batch.soc, batch.only_on, batch.planned_for) == ("", SOC, PHONES, POOL)
+    assert [c.expected.gpu_ns for c in batch.canaries] == [0]
+    trials = list(folder.trials().values())
+    assert {(t.device_id, t.target) for t in trials} == {("two", POOL)}
+    done = folder.finish("", "now", {})
+    assert done.missing == []
+    assert len(done.trials) == 3
+    assert folder.unfinished() == {"one": [], "two": [], "three": [], POOL: []}
+
+
+def test_a_pool_without_any_worker_is_missing_by_name(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    farm.workers = {}
+    folder = folder_with(tmp_path, pooled=1)
+    lost = dispatch(farm, folder, notes)
+    assert lost == {(POOL, "case-0"): "no worker for 60 s"}
+    assert [(m.device_id, m.case_id) for m in folder.finish("", "now", lost).missing] == [("one", "case-0")]
+
+
+def test_what_infrastructure_kept_one_phone_from_is_tried_on_another(
+    farm: FakeFarm, notes: Notes, tmp_path: Path
+) -> None:
+    farm.workers = {d: f"worker-{d}" for d in PHONES}
+    folder = folder_with(tmp_path, planned={"one": [0], "two": [1], "three": [0]})
+    farm.verdicts = lambda j: Verdict.INFRA if (j.case_id, j.attempt) == ("case-1", 1) else Verdict.PASS
+    assert dispatch(farm, folder, notes) == {}
+    again = farm.sent[-1][0]
+    assert (again.device_id, again.only_on, again.planned_for) == ("", ["one", "three"], "two")
+    done = folder.finish("", "now", {})
+    assert [(t.device_id, t.verdict) for t in done.trials if t.case_id == "case-1"] == [("one", Verdict.PASS)]
+    assert done.missing == []
+
+
+def test_nobody_does_a_case_twice_for_two_phones(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    """All others have the case themselves: its own phone tries again."""
+    farm.workers = {d: f"worker-{d}" for d in PHONES}
+    folder = folder_with(tmp_path, planned={d: [0] for d in PHONES})
+    failed: list[str] = []
+
+    def first_fails(j: object) -> Verdict:
+        failed.append("once")
+        return Verdict.INFRA if len(failed) == 1 else Verdict.PASS
+
+    farm.verdicts = first_fails
+    dispatch(farm, folder, notes)
+    assert farm.sent[-1][0].device_id == "one"
+    assert len(folder.finish("", "now", {}).trials) == 3
+
+
+def test_a_phone_that_is_gone_leaves_its_cases_to_those_that_stand_in(
+    farm: FakeFarm, notes: Notes, tmp_path: Path
+) -> None:
+    """Also to one that nothing was planned for, and that then has its place in the results."""
+    farm.workers = {"three": "worker-3"}
+    folder = folder_with(tmp_path, planned={"one": [0, 1], "two": []}, reserve=[device("three")])
+    assert dispatch(farm, folder, notes) == {}
+    done = folder.finish("", "now", {})
+    assert {(t.device_id, t.planned_for) for t in done.trials} == {("three", "one")}
+    assert [d.device_id for d in done.devices] == ["one", "two", "three"]
+
+
+def test_virtual_phones_do_not_stand_in_for_real_ones(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    farm.workers = {"three": "worker-3"}
+    virtual = replace(device("three"), virtual=not device("one").virtual)
+    folder = folder_with(tmp_path, planned={"one": [0], "two": []}, reserve=[virtual])
+    assert dispatch(farm, folder, notes) == {("one", "case-0"): "no worker for 60 s"}
+
+
+def test_a_pools_worker_that_dies_loses_nothing(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
+    farm.workers = {"one": "worker-1", "two": "worker-2"}
+    farm.verdicts = silent
+
+    def dies() -> None:
+        farm.workers["two"] = "worker-2b"
+        farm.verdicts = lambda j: Verdict.PASS
+
+    farm.at_poll = {3: dies}
+    folder = folder_with(tmp_path, pooled=2)
+    assert dispatch(farm, folder, notes) == {}
+    assert len(folder.trials()) == 2, "one result each, whichever phones did it"
