@@ -74,7 +74,7 @@ class Orchestrator:
     def tick(self) -> None:
         """Look at everything once, and act on it."""
         try:
-            leads = self._farm.lead()
+            leads = self._farm.lead(self._house.who)
             if leads is not self._leads:
                 log.info("this orchestrator leads" if leads else "another orchestrator leads; standing by")
             self._leads, self._away = leads, False

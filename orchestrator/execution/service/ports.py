@@ -22,9 +22,9 @@ class Outcome:
 
 
 class Farm(Protocol):
-    """Of Redis. Every method raises BrokerUnavailable where that does not answer."""
+    """Of Redis (``board.Board``). Every method raises BrokerUnavailable where that does not answer."""
 
-    def lead(self) -> bool:
+    def lead(self, who: str) -> bool:
         """Become or stay the farm's orchestrator; False while another one is."""
         ...
 
@@ -64,6 +64,11 @@ class House(Protocol):
 
     @property
     def host(self) -> str: ...
+
+    @property
+    def who(self) -> str:
+        """The same for each service on this host with these run folders: one takes over from another."""
+        ...
 
     def begun(self) -> list[Submission]:
         """What was taken and not finished before this process started."""

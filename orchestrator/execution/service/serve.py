@@ -3,34 +3,28 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import redis
 import structlog
 
 from orchestrator.domain.errors import BrokerUnavailable, UsageError, WireError
-from orchestrator.domain.names import cancelled_key
-from orchestrator.domain.run_state import RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.submission import Service, Submission
 from orchestrator.domain.wire import from_json
+from orchestrator.execution.board import ORCHESTRATOR, Board
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.execution.service.child import RunChild, outcome_file
 from orchestrator.execution.service.orchestrator import Orchestrator
 from orchestrator.execution.service.ports import Outcome
 from orchestrator.execution.service.taking import Taken
-from orchestrator.storage.redis_client import RedisClient, connect, shown
-from orchestrator.storage.run_states import RunStates
-from orchestrator.storage.submissions import Submissions
 from workers.discovery import host_name
 from workers.locks import exclusive
 
-NAME = "orchestrator"
 TICK_S = 0.5
 ANSWER_S = 10.0
 """So long one command to Redis may take: children and other duties must not wait for a hanging link."""
@@ -57,7 +51,7 @@ class Duty:
         self._due = now + self.every_s
         try:
             self.do()
-        except (redis.RedisError, OSError, BrokerUnavailable) as e:
+        except (BrokerUnavailable, OSError) as e:
             log.warning(f"{self.what}: failed; tried again", error=str(e))
         except Exception:
             log.exception(f"{self.what}: unexpected; going on")
@@ -74,17 +68,16 @@ def serve(settings: Settings) -> None:
     out = settings.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     with (
-        exclusive(NAME, timeout_s=0, folder=out),
-        _connected(settings.broker) as client,
+        exclusive(ORCHESTRATOR, timeout_s=0, folder=out),
+        _board(settings.broker) as board,
         ThreadPoolExecutor(THREADS, thread_name_prefix="take") as pool,
     ):
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        service = Service(NAME, host_name(), os.getpid(), started, str(out))
-        submissions = Submissions(client)
-        farm = RedisFarm(settings.broker, client, f"{service.host} {out}")
-        orchestrator = Orchestrator(farm, ThisHost(settings, out, pool), settings.runs_at_once)
+        service = Service(ORCHESTRATOR, host_name(), os.getpid(), started, str(out))
+        house = ThisHost(settings, out, pool)
+        orchestrator = Orchestrator(board, house, settings.runs_at_once)
         duties = [
-            Duty("saying that it lives", lambda: submissions.serves(service), SERVES_EVERY_S),
+            Duty("saying that it lives", lambda: board.serves(service), SERVES_EVERY_S),
             Duty("carrying runs out", orchestrator.tick),
         ]
         with _told_to_stop() as told:
@@ -96,9 +89,9 @@ def serve(settings: Settings) -> None:
             while orchestrator.children and time.monotonic() < deadline and len(told) < 2:
                 _tick(duties)
             orchestrator.kill()
-        with suppress(redis.RedisError):  # both end by themselves
-            submissions.resign(farm.who)
-            submissions.serves_no_more(service)
+        with suppress(BrokerUnavailable):  # both end by themselves
+            board.resign(house.who)
+            board.serves_no_more(service)
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -108,53 +101,12 @@ def _tick(duties: list[Duty]) -> None:
     time.sleep(TICK_S)  # the period of the loop; what changes meanwhile is taken in by the next tick
 
 
-class RedisFarm:
-    """Implements :class:`orchestrator.execution.service.ports.Farm`."""
-
-    def __init__(self, url: str, client: RedisClient, who: str) -> None:
-        self.who = who
-        self._url = url
-        self._client = client
-        self._states = RunStates(client)
-        self._submissions = Submissions(client)
-
-    def lead(self) -> bool:
-        with self._reachable():
-            return self._submissions.lead(self.who)
-
-    def submissions(self) -> Mapping[str, Submission | WireError]:
-        with self._reachable():
-            return self._submissions.all()
-
-    def cancelled(self, run_id: str) -> str:
-        with self._reachable():
-            return (self._client.get(cancelled_key(run_id)) or b"").decode("utf-8", "replace")
-
-    def state(self, run_id: str) -> RunState | None:
-        with self._reachable():
-            return self._states.get(run_id)
-
-    def publish(self, state: RunState) -> None:
-        with self._reachable():
-            self._states.publish(state)
-
-    def strike_off(self, run_id: str) -> None:
-        with self._reachable():
-            self._submissions.strike_off(run_id)
-
-    @contextmanager
-    def _reachable(self) -> Generator[None]:
-        try:
-            yield
-        except (redis.RedisError, OSError) as e:
-            raise BrokerUnavailable(f"broker {shown(self._url)}: {e}") from e
-
-
 class ThisHost:
     """Implements :class:`orchestrator.execution.service.ports.House`."""
 
     def __init__(self, settings: Settings, out: Path, pool: ThreadPoolExecutor) -> None:
         self.host = host_name()
+        self.who = f"{self.host} {out}"
         self._broker = settings.broker
         self._out = out
         self._pool = pool
@@ -196,12 +148,12 @@ class ThisHost:
 
 
 @contextmanager
-def _connected(url: str) -> Generator[RedisClient]:
-    client = connect(url, answer_s=ANSWER_S)
+def _board(url: str) -> Generator[Board]:
+    board = Board(url, answer_s=ANSWER_S)
     try:
-        yield client
+        yield board
     finally:
-        client.close()
+        board.close()
 
 
 @contextmanager

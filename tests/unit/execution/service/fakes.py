@@ -32,7 +32,8 @@ class FakeFarm:
     def submit(self, *submissions: Submission) -> None:
         self.waiting |= {s.run_id: s for s in submissions}
 
-    def lead(self) -> bool:
+    def lead(self, who: str) -> bool:
+        assert who
         self._answer()
         return self.leads
 
@@ -85,6 +86,7 @@ class FakeHouse:
     """Implements :class:`orchestrator.execution.service.ports.House`."""
 
     host: str = "server"
+    who: str = "server /out"
     on_disk: dict[str, Submission] = field(default_factory=dict[str, Submission])
     """Begun and not ended; outlives an orchestrator."""
     children: dict[str, list[FakeChild]] = field(default_factory=dict[str, list[FakeChild]])
