@@ -3,6 +3,7 @@
 import typer
 
 from orchestrator.cli.agent import agent
+from orchestrator.cli.beat import beat
 from orchestrator.cli.cancel import cancel
 from orchestrator.cli.compare import compare, report
 from orchestrator.cli.devices import devices
@@ -32,6 +33,7 @@ for command in (
     cancel,
     orchestrator,
     agent,
+    beat,
     worker,
     hold,
     release,

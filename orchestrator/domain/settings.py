@@ -43,6 +43,9 @@ class Settings(BaseSettings):
     night_late_h: float = Field(default=6.0, gt=0, le=20)
     """A night that could not be started in time is started up to so much later; then it was missed."""
 
+    beat_s: float = Field(default=300.0, ge=1)
+    """So often beat has the orchestrator look whether a night is due."""
+
     def blob_store(self) -> str:
         """As an URL that means the same in every process of this machine, wherever it was started."""
         if "://" in self.blobs:
