@@ -79,41 +79,49 @@ def handle(
     Raises:
         redis.RedisError: Redis was away for longer than ``patience.OUTAGE_S``.
     """
-    device_id = bench.record.device_id
     sink = ResultSink(client, batch.run_id, batch.planned_for)
-    run = RunWatch(client, batch.run_id, device_id)
-    shared = not batch.device_id
-    if why := run.given_up():
-        if not shared:
-            log.info("batch dropped", batch=batch.batch_id, why=why)
-            return None
-    elif shared and device_id not in batch.only_on:
-        why = "not one of the phones that may do it"
-    reason = why
-    for _ in range(0 if why else LEASES):
-        try:
-            _under_lease(batch, bench, client, holder, sink, run)
-            return None
-        except RunCancelled as e:
-            log.info("batch dropped", batch=batch.batch_id, why=str(e))
-            return None
-        except LeaseLost as e:
-            reason = str(e)
-            log.warning("batch under a lost lease", batch=batch.batch_id, why=reason)
-        except InfraError as e:  # a person has the device, or it was waited for in vain
-            reason = str(e)
-            if not shared:
-                run.give_up(reason)
-            break
-        except TilefarmError as e:  # a blob store that this host cannot open
-            reason = str(e)
-            break
-    if shared and batch.handed_back < HAND_BACKS:
-        sink.progress(Progress(device_id, "waiting", detail=f"another phone: {reason}"))
+    reason = _done(batch, bench, client, holder, sink)
+    if not reason:
+        return None
+    if not batch.device_id and batch.handed_back < HAND_BACKS:
+        sink.progress(Progress(bench.record.device_id, "waiting", detail=f"another phone: {reason}"))
         return replace(batch, handed_back=batch.handed_back + 1)
     for trial in infra_trials(bench, batch.run_id, batch.cases, reason):
         sink.insert(trial)
     return None
+
+
+def _done(batch: Batch, bench: Bench, client: RedisClient, holder: str, sink: ResultSink) -> str:
+    """Empty once the batch is run, or nobody wants it any more; else why this device cannot do it."""
+    device_id = bench.record.device_id
+    run = RunWatch(client, batch.run_id, device_id)
+    reason = run.given_up()
+    if reason and batch.device_id:
+        log.info("batch dropped", batch=batch.batch_id, why=reason)
+        return ""
+    if not batch.device_id and device_id not in batch.only_on:
+        reason = "not one of the phones that may do it"
+    try:
+        run.check()
+        if reason:
+            return reason
+        for _ in range(LEASES):
+            try:
+                _under_lease(batch, bench, client, holder, sink, run)
+                return ""
+            except LeaseLost as e:
+                reason = str(e)
+                log.warning("batch under a lost lease", batch=batch.batch_id, why=reason)
+    except RunCancelled as e:
+        log.info("batch dropped", batch=batch.batch_id, why=str(e))
+        return ""
+    except InfraError as e:  # a person has the device, or it was waited for in vain
+        if batch.device_id:
+            run.give_up(str(e))
+        return str(e)
+    except TilefarmError as e:  # a blob store that this host cannot open
+        return str(e)
+    return reason
 
 
 def _under_lease(
