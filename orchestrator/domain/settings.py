@@ -1,21 +1,33 @@
 """Settings from the environment, read once at the border (names start with ``TILEFARM_``)."""
 
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_cache_path
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from orchestrator.domain.broker_url import complete
 
 
 class Settings(BaseSettings):
     """Everything has a default that works on a fresh machine; an empty variable counts as unset."""
 
     model_config = SettingsConfigDict(
-        env_prefix="TILEFARM_", env_ignore_empty=True, extra="ignore", frozen=True
+        env_prefix="TILEFARM_",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,  # a password may be in it
     )
 
-    broker: str = ""
-    """``redis://HOST:PORT/DB`` of a farm. Empty: `tilefarm run` starts a private redis-server."""
+    broker: str = Field(default="", repr=False)
+    """``redis://HOST:PORT/DB`` of a farm, ``rediss://`` with TLS; completed by the two files below. Empty:
+    `tilefarm run` starts a private redis-server."""
+    broker_password_file: Path | None = None
+    """Holds the broker's password in one line: none in an environment, a unit or a compose file."""
+    broker_ca: Path | None = None
+    """Certificate (PEM) of the authority that signed the broker's. None: those that this machine trusts."""
     user: str = ""
     """Who asks, for a fair share of the devices; empty: ``user@host`` of this process."""
     out: Path = Path("out")
@@ -51,3 +63,13 @@ class Settings(BaseSettings):
         if "://" in self.blobs:
             return self.blobs
         return (Path(self.blobs) if self.blobs else self.out / "blobs").resolve().as_uri()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_broker(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Whoever reads ``broker`` has all that a connection needs."""
+        password, ca = given.get("broker_password_file"), given.get("broker_ca")
+        url = complete(
+            given.get("broker", ""), Path(password) if password else None, Path(ca) if ca else None
+        )
+        return given | {"broker": url}

@@ -61,13 +61,23 @@ def connect(url: str, *, answer_s: float = 30.0) -> RedisClient:
             ),
         )
         client.ping()
-    except (redis.RedisError, ValueError, OSError) as e:
+    except redis.AuthenticationError as e:
+        raise BrokerUnavailable(
+            f"broker {shown(url)}: {str(e).rstrip('.')}. Correct the password: in the file that "
+            "TILEFARM_BROKER_PASSWORD_FILE names, or in TILEFARM_BROKER"
+        ) from e
+    except (redis.RedisError, OSError) as e:
         raise BrokerUnavailable(
             f"broker {shown(url)}: {str(e).rstrip('.')}. Start Redis there or correct TILEFARM_BROKER"
         ) from e
+    except (ValueError, TypeError):  # whose words may hold a piece of the password
+        raise BrokerUnavailable(
+            f"broker {shown(url)}: not a URL of Redis (redis://HOST:PORT/DB; what is special in a password "
+            "as %XX). Correct TILEFARM_BROKER, or put the password into a file: TILEFARM_BROKER_PASSWORD_FILE"
+        ) from None
     return client
 
 
 def shown(url: str) -> str:
-    """A broker's URL for messages and logs, without user and password."""
-    return re.sub(r"(?<=://)[^/]*@", "", url)
+    """A broker's URL for messages: without user, password (it may hold ``/`` and ``@``) and options."""
+    return re.sub(r"(?<=://).*@", "", url).partition("?")[0]
