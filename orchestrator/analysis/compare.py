@@ -1,10 +1,11 @@
 """Two runs side by side, per (device, case). Provisional by name: two runs are no verdict on speed."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.analysis.clocks import trial_clock
+from orchestrator.analysis.one_sided import Absences, OneSided
 from orchestrator.analysis.outcome import device_driver, trial_driver
 from orchestrator.analysis.stats import TimingStats, timing_stats
 from orchestrator.domain.device import DeviceRecord
@@ -127,17 +128,6 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class OneSided:
-    """A (device, case) that only one of the runs has a trial of."""
-
-    device_id: str
-    case_id: str
-    label: str
-    why: str
-    """e.g. ``device not in this run``, ``pruned: shared_bytes 36864 > 16384``."""
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     before: RunInfo
     after: RunInfo
@@ -196,8 +186,8 @@ def compare(before: RunResults, after: RunResults) -> Comparison:
         after=after.run,
         epochs=tuple(epochs),
         changes=tuple(changes),
-        new=_absent(after, before, (k for k in new_trials if k not in old_trials)),
-        missing=_absent(before, after, (k for k in old_trials if k not in new_trials)),
+        new=Absences(after, before).of(k for k in new_trials if k not in old_trials),
+        missing=Absences(before, after).of(k for k in old_trials if k not in new_trials),
         compiler_changed=_compiler_changed(before.run, after.run),
     )
 
@@ -280,21 +270,3 @@ def _replays(info: CaseInfo) -> str:
 
 def _hashes(trial: Trial) -> dict[str, str]:
     return {o.buffer: o.hash for o in trial.outputs}
-
-
-def _one_sided(results: RunResults, other: RunResults, key: tuple[str, str], why: str) -> OneSided:
-    device_id, case_id = key
-    if all(d.device_id != device_id for d in other.devices):
-        why = "device not in the other run"
-    return OneSided(device_id, case_id, results.cases[case_id].case.label, why)
-
-
-def _absent(results: RunResults, other: RunResults, keys: Iterable[tuple[str, str]]) -> tuple[OneSided, ...]:
-    """Trials of ``results`` (by key) that ``other`` has none of, and why."""
-    reasons = {
-        (p.device_id, p.case_id): "pruned in the other run: " + ", ".join(p.reasons) for p in other.pruned
-    }
-    reasons |= {(m.device_id, m.case_id): f"no result in the other run: {m.why}" for m in other.missing}
-    return tuple(
-        _one_sided(results, other, key, reasons.get(key, "not planned in the other run")) for key in keys
-    )
