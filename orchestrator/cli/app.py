@@ -8,6 +8,7 @@ from orchestrator.cli.cancel import cancel
 from orchestrator.cli.compare import compare, report
 from orchestrator.cli.devices import devices
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.health import health
 from orchestrator.cli.hold import hold, release
 from orchestrator.cli.kernels import kernels
 from orchestrator.cli.orchestrator import orchestrator
@@ -35,6 +36,7 @@ for command in (
     agent,
     beat,
     worker,
+    health,
     hold,
     release,
     kernels,
