@@ -22,6 +22,7 @@ PROBE_TIMEOUT_S = 600.0
 """For all APIs, GPUs and proofs together. The runner itself ends what hangs (60 s an opening, 20 s a proof),
 so several hanging drivers must fit: a probe that is cut off here has no final record and no profile."""
 CALL_TIMEOUT_S = 20.0
+BLOB_QUOTA_BYTES = 1 << 30
 _PRESET_OF_ABI = {
     "arm64-v8a": "android-arm64-v8a",
     "armeabi-v7a": "android-armeabi-v7a",
@@ -40,6 +41,8 @@ class Bench:
     """Path of the installed runner on the device."""
     latencies: Latencies = field(default_factory=Latencies)
     """Of the canaries that this worker has run."""
+    blob_quota: int = BLOB_QUOTA_BYTES
+    """Blobs on the device may take so much beyond what one batch needs."""
 
     @property
     def adapter(self) -> str:

@@ -43,7 +43,8 @@ def _open_local(gpu: LocalGpu, serial: str, settings: Settings) -> Bench:
         host=host,
         os_build=os_build(properties),
     )
-    return Bench(device, record, install_runner(device, runner_build(properties, settings.runner_dir)))
+    runner = install_runner(device, runner_build(properties, settings.runner_dir))
+    return Bench(device, record, runner, blob_quota=settings.blob_quota)
 
 
 def _open_phone(device: AdbDevice, settings: Settings) -> Bench:
@@ -68,7 +69,7 @@ def _open_phone(device: AdbDevice, settings: Settings) -> Bench:
         virtual=virtual,
         health=read_health(device, CALL_TIMEOUT_S),
     )
-    return Bench(device, record, runner)
+    return Bench(device, record, runner, blob_quota=settings.blob_quota)
 
 
 def _borrowed(profiles: Sequence[Profile], host: str) -> str:

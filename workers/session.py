@@ -6,21 +6,23 @@ transport becomes trials with verdict ``infra``: it never blames a kernel and is
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from orchestrator.domain.errors import InfraError, LeaseLost, NoSpace, RunCancelled
+from orchestrator.domain.errors import InfraError, LeaseLost, RunCancelled
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
 from workers.bench import CALL_TIMEOUT_S, PUSH_TIMEOUT_S, Bench
+from workers.blob_cache import BlobCache, drop
 from workers.canary import Part, parts
 from workers.job_folder import job_text
 from workers.judge import judge
+from workers.read_ahead import read_ahead, sizes
 from workers.result_stream import CaseRecord, ResultStream
 from workers.tensors import bring_home, is_wanted, left_behind
 
@@ -29,7 +31,6 @@ IDLE_TIMEOUT_S = 30.0
 BATCH_MARGIN_S = 60.0
 SAMPLE_ONE_IN = 16
 """One pass in so many is pulled and compared again on the host."""
-BLOB_QUOTA_BYTES = 1 << 30
 
 OnProgress = Callable[[Progress], None]
 
@@ -111,10 +112,9 @@ def _execute(
     still_ours: Callable[[], None],
 ) -> dict[str, CaseRecord]:
     device = bench.device
-    blobs_dir = f"{device.workdir}/blobs"
     jobs = [job for part in work for job in part.jobs()]
     told = {case.case_id for part in work for case in part.cases}
-    _push_blobs(bench, blobs_dir, jobs, store, still_ours)
+    _push_blobs(bench, jobs, store, still_ours)
     # Relative to the job folder: a virtual phone's paths are not this host's.
     text = job_text(run_id, jobs, "../../blobs", adapter=bench.adapter, enable=bench.enable)
     device.push(text.encode("ascii"), f"{folder}/job.txt", timeout_s=PUSH_TIMEOUT_S)
@@ -143,15 +143,18 @@ def _execute(
     return {r.end.case: r for r in records}
 
 
-def make_room(bench: Bench, batch: Batch) -> None:
-    """Remove the blobs of earlier batches, which a later one pushes again.
+def make_room(bench: Bench, batch: Batch, wanted_bytes: int | None = None) -> None:
+    """Remove blobs of earlier batches, those first that were not used for longest; a later one pushes them
+    again.
+
+    Args:
+        wanted_bytes: so much at least; None: all that this batch can do without.
 
     Raises:
         InfraError: the device does not do it.
     """
-    blobs_dir = f"{bench.device.workdir}/blobs"
-    needed = _needed([*batch.cases, *(canary.job for canary in batch.canaries)])
-    _drop_blobs(bench, blobs_dir, bench.device.list_dir(blobs_dir, timeout_s=CALL_TIMEOUT_S), needed)
+    jobs = [*batch.cases, *(canary.job for canary in batch.canaries)]
+    BlobCache(bench, _needed(jobs)).make_room(wanted_bytes)
 
 
 def _needed(cases: Iterable[CaseJob]) -> set[str]:
@@ -159,32 +162,16 @@ def _needed(cases: Iterable[CaseJob]) -> set[str]:
 
 
 def _push_blobs(
-    bench: Bench,
-    blobs_dir: str,
-    cases: Iterable[CaseJob],
-    store: BlobStore,
-    still_ours: Callable[[], None],
+    bench: Bench, cases: Sequence[CaseJob], store: BlobStore, still_ours: Callable[[], None]
 ) -> None:
-    device = bench.device
-    needed = _needed(cases)
-    there = device.list_dir(blobs_dir, timeout_s=CALL_TIMEOUT_S)
-    if sum(there.values()) > BLOB_QUOTA_BYTES:
-        there = _drop_blobs(bench, blobs_dir, there, needed)
-    for digest in sorted(needed - there.keys()):
-        data = store.get(digest)
-        still_ours()
-        try:
-            device.push(data, f"{blobs_dir}/{digest}", timeout_s=PUSH_TIMEOUT_S)
-        except NoSpace:
-            # Room is made once, from blobs of earlier batches; a second refusal is the phone's problem.
-            there = _drop_blobs(bench, blobs_dir, there, needed)
-            device.push(data, f"{blobs_dir}/{digest}", timeout_s=PUSH_TIMEOUT_S)
+    expected = sizes(cases)
 
+    def blobs(missing: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        for digest, data in read_ahead(store, missing, expected):
+            still_ours()
+            yield digest, data
 
-def _drop_blobs(bench: Bench, blobs_dir: str, there: Iterable[str], needed: set[str]) -> dict[str, int]:
-    for name in set(there) - needed:
-        bench.device.remove(f"{blobs_dir}/{name}", timeout_s=CALL_TIMEOUT_S)
-    return dict(bench.device.list_dir(blobs_dir, timeout_s=CALL_TIMEOUT_S))
+    BlobCache(bench, _needed(cases)).fill(blobs)
 
 
 def _trials(
@@ -286,10 +273,9 @@ def unrun(
 def _clean_up(bench: Bench, refused: Iterable[str]) -> None:
     """Remove the job folder, those that killed workers left behind, and blobs that the runner refused as
     damaged (a phone that died while it wrote): the next attempt pushes them again."""
-    workdir = bench.device.workdir
     try:
-        for path in (f"{workdir}/jobs", *(f"{workdir}/blobs/{digest}" for digest in refused)):
-            bench.device.remove(path, timeout_s=CALL_TIMEOUT_S)
+        bench.device.remove(f"{bench.device.workdir}/jobs", timeout_s=CALL_TIMEOUT_S)
+        drop(bench, refused)
     except InfraError:
         # The phone is gone or full: its trials say so already, and the next batch uses another folder.
         return

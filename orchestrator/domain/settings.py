@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from platformdirs import user_cache_path
-from pydantic import Field, model_validator
+from pydantic import ByteSize, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from orchestrator.domain.broker_url import complete
@@ -41,6 +41,9 @@ class Settings(BaseSettings):
 
     runs_at_once: int = Field(default=8, ge=1)
     """Processes that an orchestrator has for submitted runs; nightly ones leave half of them free."""
+
+    blob_quota: ByteSize = Field(default=ByteSize(1 << 30), ge=0)
+    """Blobs that stay on a device from batch to batch, e.g. ``300MB``; what was not used for longest goes."""
 
     power_cycle: str = ""
     """Command that switches a phone's USB port off and on, e.g. ``cycle-port {serial}``: words, no shell;

@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class FakeDevice:
 
     script: dict[str, Act] = field(default_factory=dict[str, Act])
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    """In the order in which they were written, or read by the runner."""
     capacity: int | None = None
     """Bytes that all files may take together."""
     link_lasts: int | None = None
@@ -78,9 +79,11 @@ class FakeDevice:
     def run(
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
     ) -> CommandResult:
-        """The runner's probe is scripted; every other command says nothing."""
+        """The runner's probe is scripted, files are listed by age; every other command says nothing."""
         assert timeout_s > 0
         del env
+        if list(argv[:2]) == ["ls", "-1tr"]:
+            return CommandResult(0, "\n".join(self.list_dir(argv[2], timeout_s=1)).encode())
         return self.probe_result if RUNNER_NAME in " ".join(argv) else CommandResult(0, b"")
 
     def stream(
@@ -148,6 +151,8 @@ class FakeDevice:
         """The runner's output for a job file: what the script says, with true digests."""
         run_id, named, cases = _read_job(job)
         blobs = posixpath.normpath(posixpath.join(folder, named))
+        for path in [f"{blobs}/{word}" for word in job.split() if f"{blobs}/{word}" in self.files]:
+            self.files[path] = self.files.pop(path)
         lines = [streams.hello(run_id), streams.driver()]
         for index, (case_id, case) in enumerate(cases.items()):
             act, outputs = self.script.get(case_id, Act()), case.outputs
@@ -252,6 +257,7 @@ def _read_job(text: str) -> tuple[str, str, dict[str, _Case]]:
     return run_id, blobs, cases
 
 
-def bench(device: FakeDevice) -> Bench:
+def bench(device: FakeDevice, **changes: Any) -> Bench:
     checked: Device = device
-    return Bench(checked, device_record("fake-1", serial=device.serial, transport="adb"), RUNNER)
+    made = Bench(checked, device_record("fake-1", serial=device.serial, transport="adb"), RUNNER)
+    return replace(made, **changes)

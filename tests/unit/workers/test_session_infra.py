@@ -70,7 +70,7 @@ def test_a_full_phone_gets_room_from_old_blobs(phone: FakeDevice, stock: Stock) 
     phone.capacity = 10_020
     trials = run(phone, stock, stock.job("case-1"))
     assert verdicts(trials) == [Verdict.PASS]
-    assert phone.blobs() == stock.job("case-1").blobs(), "only what this batch needs is left"
+    assert stock.job("case-1").blobs() < phone.blobs(), "no more is removed than room was needed"
 
 
 def test_a_phone_that_stays_full_is_infrastructure(phone: FakeDevice, stock: Stock) -> None:
@@ -79,18 +79,6 @@ def test_a_phone_that_stays_full_is_infrastructure(phone: FakeDevice, stock: Sto
     trials = run(phone, stock, stock.job("case-1"), stock.job("case-2"))
     assert verdicts(trials) == [Verdict.INFRA] * 2
     assert "No space left on device" in trials[0].reason
-
-
-def test_over_the_quota_old_blobs_go_and_needed_ones_stay(
-    phone: FakeDevice, stock: Stock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(phone, stock, stock.job("case-1"))
-    before = len(phone.pushed)
-    fill(phone, 3, 1000)
-    monkeypatch.setattr(session, "BLOB_QUOTA_BYTES", 2000)
-    run(phone, stock, stock.job("case-1"))
-    assert phone.blobs() == stock.job("case-1").blobs()
-    assert [p for p in phone.pushed[before:] if "/blobs/" in p] == []
 
 
 def test_under_the_quota_old_blobs_stay(phone: FakeDevice, stock: Stock) -> None:

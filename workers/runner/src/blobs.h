@@ -1,5 +1,6 @@
 /* Blobs by their sha256, mapped read-only and checked. Stays open across the cases of a child, so
- * that inputs and references which several cases share are read and hashed once. */
+ * that inputs and references which several cases share are read and hashed once. Reading one sets
+ * its modification time: by that the host knows which ones were not used for longest. */
 #ifndef TILEFARM_BLOBS_H
 #define TILEFARM_BLOBS_H
 

@@ -2,6 +2,7 @@
  * the sanitizers see what a child would leak. */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -158,6 +159,21 @@ static void bad_blobs(void) {
     folder_close(&f);
 }
 
+/* The host removes what was not used for longest: it sees that by the time of the file. */
+static void a_blob_that_is_read_is_used_now(void) {
+    struct job_folder f;
+    char path[160];
+    const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    struct stat info;
+    folder_open(&f);
+    folder_case(&f, "c", "double", "");
+    (void)snprintf(path, sizeof path, "%s/blobs/%s", f.path, folder_blob(&f, "double", 6));
+    CHECK(utimensat(AT_FDCWD, path, long_ago, 0) == 0);
+    CHECK_HAS(end_of(executed(&f, NULL), "c"), "\"status\":\"ok\"");
+    CHECK(stat(path, &info) == 0 && info.st_mtim.tv_sec > 1000);
+    folder_close(&f);
+}
+
 static void no_driver(void) {
     CHECK(setenv("FAKE_OPEN", "fail", 1) == 0);
     CHECK_HAS(one("double", "", NULL),
@@ -257,6 +273,7 @@ int main(void) {
     crashes_and_hangs_cost_one_case();
     inout_and_scratch();
     bad_blobs();
+    a_blob_that_is_read_is_used_now();
     no_driver();
     probing();
     warm_up_by_time();
