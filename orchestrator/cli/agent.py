@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.broker_url import broker_url
 from orchestrator.cli.output import say
-from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
 from orchestrator.storage.redis_client import shown
 from workers.agent.serve import serve
@@ -23,10 +23,6 @@ def agent(
     Example: TILEFARM_BROKER=redis://localhost:6379/0 tilefarm agent
     """
     settings = Settings()
-    if not settings.broker:
-        raise UsageError(
-            "TILEFARM_BROKER is not set: an agent needs the farm's Redis, e.g. redis://localhost:6379/0. "
-            "`tilefarm run` alone needs no agent"
-        )
-    say(f"agent for {shown(settings.broker)}")
+    url = broker_url(settings, "an agent", "`tilefarm run` alone needs no agent")
+    say(f"agent for {shown(url)}")
     serve(settings, local=local)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import typer
 
+from orchestrator.cli.ending import EXIT_INTERRUPTED, tell_end, tell_interrupted
 from orchestrator.cli.finish import Finished, finish_run
 from orchestrator.cli.fleet import Fleet
 from orchestrator.cli.live import LiveProgress
@@ -19,8 +20,6 @@ from orchestrator.execution.run_folder import RunFolder
 from orchestrator.storage.redis_client import shown
 from workers.discovery import host_name
 
-EXIT_INTERRUPTED = 130
-
 
 def dispatch(
     folder: RunFolder,
@@ -28,11 +27,14 @@ def dispatch(
     settings: Settings,
     planned_s: Mapping[str, float],
     max_slowdown: float | None,
+    *,
+    unattended: bool = False,
 ) -> Finished:
     """Carry the run out and write its report.
 
     Args:
         planned_s: device id → estimated seconds, as far as known.
+        unattended: whoever ends this command does not mean to end the run.
 
     Raises:
         BrokerUnavailable: Redis went away; says how to complete the run.
@@ -54,9 +56,11 @@ def dispatch(
         with LiveProgress(news, devices, fleet.revive) as watcher:
             results = carry_out(folder, fleet.broker, watcher, settings.out, absent, limits)
     except KeyboardInterrupt:
-        if settings.broker:  # private workers end with this command
+        if settings.broker and not unattended:  # private workers end with this command
+            why = f"cancelled by Ctrl-C on {host_name()}"
             with suppress(BrokerUnavailable):  # what is queued there runs for nobody, and --resume finds it
-                fleet.broker.cancel(run_id, f"cancelled by Ctrl-C on {host_name()}")
+                fleet.broker.cancel(run_id, why)
+                tell_interrupted(fleet.broker, manifest, why)
         say(f"interrupted; complete it with: tilefarm run --resume {run_id}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except BrokerUnavailable as e:
@@ -66,7 +70,11 @@ def dispatch(
             f"broker {shown(fleet.broker.url)}: {cause}. Results so far are on disk: {what} the run with "
             f"`tilefarm run --resume {run_id}`"
         ) from e
-    return finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+    finished = finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+    if settings.broker:
+        with suppress(BrokerUnavailable):  # the report is on disk all the same
+            tell_end(fleet.broker, finished)
+    return finished
 
 
 def absent_devices(planned: Sequence[DeviceRecord], fleet: Fleet) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.broker_url import broker_url
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, say
 from orchestrator.cli.person import person
@@ -86,13 +87,7 @@ def release(device: DeviceArgument, as_json: JsonOption = False) -> None:
 
 
 def _broker(command: str) -> Broker:
-    settings = Settings()
-    if not settings.broker:
-        raise UsageError(
-            f"TILEFARM_BROKER is not set: `tilefarm {command}` speaks to a farm's Redis, e.g. "
-            "redis://localhost:6379/0"
-        )
-    return Broker(settings.broker)
+    return Broker(broker_url(Settings(), f"`tilefarm {command}`"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ PhonesOption = Annotated[
         "and on all that --device names.",
     ),
 ]
+NightlyOption = Annotated[bool, typer.Option("--nightly", help="Queue behind on-demand runs.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, for scripts.")]
 
 

@@ -1,24 +1,26 @@
 """``tilefarm run --resume``: complete a run that was cut off, with what it was started with."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
 
 from orchestrator.cli.dispatch import dispatch
+from orchestrator.cli.ending import tell_end
 from orchestrator.cli.finish import Finished, finish_run
 from orchestrator.cli.fleet import log_folder, open_fleet
 from orchestrator.cli.live import LiveProgress
 from orchestrator.cli.output import news, say
-from orchestrator.domain.errors import UsageError
+from orchestrator.domain.errors import BrokerUnavailable, UsageError
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch
 from orchestrator.domain.names import Lane
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
+from orchestrator.execution.broker import Broker
 from orchestrator.execution.run import carry_out
 from orchestrator.execution.run_folder import RunFolder, find_run, load_results
 
@@ -63,25 +65,33 @@ def resumable(out: Path, name: str) -> RunFolder:
     return RunFolder(started[-1].resolve())
 
 
-def resume_run(settings: Settings, name: str, max_slowdown: float | None) -> Finished:
+def resume_run(
+    settings: Settings, name: str, max_slowdown: float | None, *, unattended: bool = False
+) -> Finished:
     """Dispatch what has no verdict yet, on the devices that it was planned for; then the report.
 
     With nothing left the report is written again, and an ended run's results stay as they are.
+
+    Args:
+        unattended: nobody decided to go on with it after it was cancelled, or to wait for a device again.
     """
     folder = resumable(settings.out, name)
-    planned = folder.manifest().planned.devices
+    manifest = folder.manifest()
     left = {device_id: len(jobs) for device_id, jobs in folder.unfinished().items() if jobs}
     say(f"run {folder.path.name}: {sum(left.values())} trials left")
     if not left:
         return _ended(folder, settings, max_slowdown)
-    wanted = [d.serial for d in planned if d.device_id in left]
+    pools = manifest.pools
+    needed = {i for target in left for i in (pools[target].devices if target in pools else [target])}
+    wanted = [d.serial for d in manifest.planned.devices if d.device_id in needed]
     with ExitStack() as stack:
         logs = log_folder(settings, folder.path.name)
         fleet = stack.enter_context(open_fleet(settings, wanted, logs, say))
-        fleet.broker.go_on(folder.path.name)
+        if not unattended:
+            fleet.broker.go_on(folder.path.name)
         for lost in fleet.missing:
             say(f"warning: {lost.device_id}: {lost.why}")
-        return dispatch(folder, fleet, settings, {}, max_slowdown)
+        return dispatch(folder, fleet, settings, {}, max_slowdown, unattended=unattended)
 
 
 def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) -> Finished:
@@ -90,7 +100,11 @@ def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) ->
     if results is None or not results.run.finished_at:
         with LiveProgress(news, {}, lambda: None) as watcher:
             results = carry_out(folder, _NothingToSend(), watcher, settings.out)
-    return finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+    finished = finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+    if settings.broker:
+        with suppress(BrokerUnavailable), closing(Broker(settings.broker)) as broker:
+            tell_end(broker, finished)
+    return finished
 
 
 class _NothingToSend:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.broker_url import broker_url
 from orchestrator.cli.output import print_json, say
-from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
 from orchestrator.storage.redis_client import connect, shown
 from workers.discovery import find
@@ -29,15 +29,11 @@ def worker(
     Example: TILEFARM_BROKER=redis://localhost:6379/0 tilefarm worker --device local:lavapipe
     """
     settings = Settings()
-    if not settings.broker:
-        raise UsageError(
-            "TILEFARM_BROKER is not set: a worker needs the farm's Redis, e.g. redis://localhost:6379/0. "
-            "`tilefarm run` alone needs no worker"
-        )
-    connect(settings.broker).close()  # before the device is probed, which takes longer
+    url = broker_url(settings, "a worker", "`tilefarm run` alone needs no worker")
+    connect(url).close()  # before the device is probed, which takes longer
     found = find(device, settings)
     if as_json:
-        print_json({"transport": found.transport, "serial": found.serial, "broker": shown(settings.broker)})
+        print_json({"transport": found.transport, "serial": found.serial, "broker": shown(url)})
     else:
-        say(f"serving {found.serial} for {shown(settings.broker)}")
-    serve(found, settings.broker, settings)
+        say(f"serving {found.serial} for {shown(url)}")
+    serve(found, url, settings)

@@ -1,20 +1,19 @@
 """Resume, report and compare on runs that are on disk; no device is needed for any of it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from orchestrator.cli import dispatch as cli_dispatch
 from orchestrator.cli.dispatch import dispatch
 from orchestrator.cli.fleet import Fleet
 from orchestrator.cli.resume import resumable
 from orchestrator.domain.errors import BrokerUnavailable, UsageError
-from orchestrator.domain.event import Progress, Registration
-from orchestrator.domain.job import Batch, CaseJob
-from orchestrator.domain.names import Lane
+from orchestrator.domain.job import CaseJob
 from orchestrator.domain.settings import Settings
-from orchestrator.domain.trial import Trial
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.run_folder import Manifest, RunFolder, load_results, point_latest
 from tests.results_fixture import case, device, results, run_info, timing, trial
@@ -117,24 +116,21 @@ def test_compare_as_json_has_ratios_and_the_slower(tmp_path: Path, invoke: Invok
 
 
 class _Gone(Broker):
-    """A broker that ends in the middle of a run."""
+    """A broker that ended in the middle of a run."""
 
     def __init__(self) -> None:
         self.url = "redis://:hunter2@farm:6379/0"
 
-    def registrations(self) -> dict[str, Registration]:
-        return {}
 
-    def send(self, batch: Batch, lane: Lane) -> None:
-        pass
-
-    def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
-        raise BrokerUnavailable("broker: gone") from OSError("Connection closed by server.")
-        yield
+def _outlasted(*_: object) -> NoReturn:
+    raise BrokerUnavailable("broker: gone") from OSError("Connection closed by server.")
 
 
 @pytest.mark.parametrize("own", ["", "redis://:hunter2@farm:6379/0"])
-def test_a_lost_broker_names_the_run(tmp_path: Path, own: str) -> None:
+def test_a_broker_that_stays_away_names_the_run(
+    tmp_path: Path, own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_dispatch, "carry_out", _outlasted)
     folder = started(tmp_path, NEW)
     settings = Settings(out=tmp_path, broker=own)
     fleet = Fleet(_Gone(), [device("local-1")], [])

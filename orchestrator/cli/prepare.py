@@ -1,0 +1,118 @@
+"""From options to a run's folder, with all that its workers need: the same for run and submit."""
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.cli.fleet import Fleet
+from orchestrator.cli.options import Inputs, load_inputs, phones_wanted
+from orchestrator.cli.output import duration_text, news, say
+from orchestrator.cli.person import person
+from orchestrator.cli.selection import check_selection
+from orchestrator.domain.names import Lane
+from orchestrator.domain.settings import Settings
+from orchestrator.execution.run import Asked, Request, start_run
+from orchestrator.execution.run_folder import RunFolder, previous_results
+from orchestrator.execution.spirv import cache_folder
+from orchestrator.planning.plan import Plan, build_plan
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Options that choose what runs where."""
+
+    suite: str
+    matrix: Path
+    kernels: list[Path]
+    select: str | None
+    case: list[str]
+    device: list[str]
+    overrides: list[str]
+    max_slowdown: float | None
+    probes: bool
+    phones: int | None
+    nightly: bool
+
+    @property
+    def lane(self) -> Lane:
+        return "nightly" if self.nightly else "ondemand"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is wanted, found to be right before any device is opened."""
+
+    wanted: Wanted
+    inputs: Inputs
+    selection: str | None
+
+
+def check(wanted: Wanted) -> Checked:
+    """
+    Raises:
+        MatrixError, KernelFolderError, UsageError: everything that is wrong with it.
+    """
+    inputs = load_inputs(wanted.matrix, wanted.kernels)
+    selection = check_selection(
+        inputs, wanted.suite, wanted.select, wanted.case, wanted.overrides, probes=wanted.probes
+    )
+    return Checked(wanted, inputs, selection)
+
+
+def prepare(
+    checked: Checked, fleet: Fleet, settings: Settings, run_id: str, out: Path
+) -> tuple[RunFolder, Plan]:
+    """Plan for the fleet's devices, render shaders, compute references, and make the run's folder in ``out``.
+
+    Raises:
+        InfraError: there is no device.
+        KernelFolderError: a kernel's own code failed.
+    """
+    fleet.require_devices()
+    wanted, inputs = checked.wanted, checked.inputs
+    plan = build_plan(
+        inputs.matrix,
+        wanted.suite,
+        inputs.kernels,
+        fleet.devices,
+        selection=checked.selection,
+        overrides=wanted.overrides,
+        history=previous_results(settings.out, wanted.suite, run_id),
+        probes=wanted.probes,
+        phones=phones_wanted(wanted.phones, wanted.device),
+        seed=run_id,
+    )
+    for warning in [*plan.warnings, *(f"{lost.device_id}: {lost.why}" for lost in fleet.missing)]:
+        say(f"warning: {warning}")
+    say(
+        f"{plan.trials} trials on {len(plan.devices)} devices, about {duration_text(plan.seconds)}; preparing"
+    )
+    request = Request(
+        run_id=run_id,
+        out=out,
+        blob_store=settings.blob_store(),
+        lane=wanted.lane,
+        command=shlex.join(["tilefarm", *sys.argv[1:]]),
+        missing=fleet.missing,
+        spirv_cache=cache_folder(settings),
+        asked=_asked(checked),
+        user=person(),
+    )
+    doing = "rendering shaders and computing references"
+    with news.status(doing) as status:
+        folder = start_run(plan, inputs.loaded, request, lambda done: status.update(f"{doing}: {done} cases"))
+    return folder, plan
+
+
+def _asked(checked: Checked) -> Asked:
+    wanted = checked.wanted
+    return Asked(
+        matrix="" if wanted.matrix == Path("matrix.yaml") else str(wanted.matrix),
+        kernels=tuple(str(k) for k in wanted.kernels),
+        selection=checked.selection or "",
+        overrides=tuple(wanted.overrides),
+        wanted=tuple(wanted.device),
+        max_slowdown=wanted.max_slowdown,
+        probes=wanted.probes,
+    )
