@@ -16,7 +16,7 @@ from reports import clocks, numbers, roofline
 from reports.findings import MAX_DETAILED
 from reports.labels import compact
 from reports.model import ReportModel, SocPage
-from reports.scope import other_api_note, scope_note, uncounted
+from reports.scope import gone, gone_title, missed_title, other_api_note, scope_note, uncounted
 from reports.text import visible, visible_block
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -70,6 +70,9 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "scope_note": scope_note(model.run),
         "other_api_note": other_api_note(model),
         "uncounted": uncounted(model),
+        "missed_title": missed_title(model.run),
+        "gone": gone(model),
+        "gone_title": gone_title(model),
         "bar": numbers.bar,
         "fact": numbers.fact,
         "clock_mark": clocks.mark,

@@ -3,19 +3,22 @@
 Unexpected failure → ``failure``; infrastructure or a missing result → ``error``; refused, pruned or known
 failure → ``skipped`` with the reason; an unexpected pass passes and says so in ``system-out``. A case that
 passed but is slower than the caller's bound → ``failure`` of type ``slower``. Points of an API that a device
-does not have are no tests of it.
+does not have are no tests of it. A night that was missed before this one → ``error``; a point that the run
+before measured and this one's plan dropped → ``skipped``.
 """
 
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 
 from orchestrator.analysis.compare import Change
+from orchestrator.analysis.one_sided import OneSided
 from orchestrator.analysis.other_api import of_other_api
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
-from orchestrator.domain.results import Missing, Pruned, RunResults
+from orchestrator.domain.results import MissedNight, Missing, Pruned, RunResults
 from reports.findings import repro_command
 from reports.model import ReportModel
 from reports.numbers import duration
+from reports.scope import gone
 from reports.text import visible, visible_block
 
 MAX_LOG = 4_000
@@ -35,10 +38,19 @@ def render_junit(model: ReportModel, results: RunResults) -> str:
         suites.setdefault(pruned.device_id, _Suite(pruned.device_id, pruned.device_id)).add_pruned(
             pruned, results
         )
+    pruned_keys = {(p.device_id, p.case_id) for p in results.pruned}
     for missing in results.missing:
         suites.setdefault(missing.device_id, _Suite(missing.device_id, missing.device_id)).add_missing(
             missing, results
         )
+    for item in model.comparison.missing if model.comparison is not None and gone(model) else ():
+        if item.gone and (item.device_id, item.case_id) not in pruned_keys:
+            suite = suites.setdefault(item.device_id, _Suite(item.device_id, item.device_id))
+            suite.add_gone(item)
+    if results.run.missed_nights:
+        suites[" nights"] = _Suite("nights before this one", "")
+        for night in results.run.missed_nights:
+            suites[" nights"].add_night(night)
     root = ET.Element(
         "testsuites", {"name": f"tilefarm {visible(results.run.suite)} {visible(results.run.run_id)}"}
     )
@@ -88,6 +100,14 @@ class _Suite:
         case = self._case(results, missing.case_id, 0.0)
         _child(case, "error", missing.why, "missing")
 
+    def add_gone(self, item: OneSided) -> None:
+        """Measured in the run before: no planned point of this one."""
+        case = self._named(f"{item.label} {item.case_id}", "gone", 0.0)
+        _child(case, "skipped", f"not measured any more: {item.why}")
+
+    def add_night(self, night: MissedNight) -> None:
+        _child(self._named(night.night, "night", 0.0), "error", night.why, "missed")
+
     def element(self, started_at: str) -> ET.Element:
         suite = ET.Element(
             "testsuite",
@@ -112,11 +132,14 @@ class _Suite:
         info = results.cases.get(case_id)
         kernel = info.case.kernel if info is not None else "device"
         name = info.case.label if info is not None else case_id or "every case"
+        return self._named(f"{name} {case_id}", kernel, time_s)
+
+    def _named(self, name: str, kernel: str, time_s: float) -> ET.Element:
         case = ET.Element(
             "testcase",
             {
                 "classname": visible(f"{self._name.split(' / ')[0]}.{kernel}"),
-                "name": visible(f"{name} {case_id}"),
+                "name": visible(name),
                 "time": f"{time_s:.3f}",
             },
         )

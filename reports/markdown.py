@@ -5,7 +5,16 @@ from orchestrator.analysis.outcome import Outcome
 from reports.clocks import mark, median_words
 from reports.model import BestRow, Finding, ReportModel
 from reports.numbers import ratio, significant
-from reports.scope import Lost, lost, other_api_note, scope_note, uncounted
+from reports.scope import (
+    Lost,
+    gone,
+    gone_title,
+    lost,
+    missed_title,
+    other_api_note,
+    scope_note,
+    uncounted,
+)
 from reports.text import visible
 
 MAX_ROWS = 20
@@ -21,6 +30,8 @@ def render_markdown(model: ReportModel) -> str:
     ]
     note = scope_note(run)
     lines += [f"{_text(note)}."] if note else []
+    missed = [f"{m.night}: {m.why}" for m in run.missed_nights]
+    lines += _list(missed_title(run), missed[-MAX_ROWS:])
     warnings = [d.warning for soc in model.socs for d in soc.devices if d.warning]
     warnings += [s.sentence for s in model.shared]
     if warnings:
@@ -37,6 +48,7 @@ def render_markdown(model: ReportModel) -> str:
     lines += _findings("Unexpected failures", model.findings(Outcome.FAILURE))
     infra = tuple(f for f in model.findings(Outcome.INFRA) if not f.uncounted)
     lines += _findings("Not obtained", infra, lost(model), uncounted(model))
+    lines += _list(_text(gone_title(model)), [f"{g.device}: {g.what}: {g.why}" for g in gone(model)])
     lines += _findings("Unexpected passes", model.findings(Outcome.UNEXPECTEDLY_PASSED))
     lines += _list("Clocks", [f"{d.device.name}: {text}" for d, text in model.clock_notes])
     lines += _list("Failures by subgroup size", [k.sentence for k in model.by_subgroup])

@@ -65,3 +65,31 @@ def lost(model: ReportModel) -> tuple[Lost, ...]:
         what = _cases(ids, model) if planned else "the whole device"
         found.append(Lost(names.get(device_id, device_id), what, why))
     return tuple(found)
+
+
+def gone(model: ReportModel) -> tuple[Lost, ...]:
+    """Cases that the run before measured and that this one dropped: by its plan, or with their device.
+
+    Only between runs of a whole suite: a selection leaves out what nobody asked for.
+    """
+    comparison = model.comparison
+    if comparison is None or not (model.run.whole_suite and comparison.before.whole_suite):
+        return ()
+    names = {d.device.device_id: d.device.name for soc in model.socs for d in soc.devices}
+    groups: dict[tuple[str, str], list[str]] = {}
+    for item in comparison.missing:
+        if item.gone:
+            groups.setdefault((names.get(item.device_id, item.device_id), item.why), []).append(item.case_id)
+    return tuple(Lost(device, _cases(ids, model), why) for (device, why), ids in groups.items())
+
+
+def gone_title(model: ReportModel) -> str:
+    """Above what :func:`gone` lists."""
+    before = model.comparison.before.run_id if model.comparison is not None else ""
+    return f"Measured in run {before}, not in this one"
+
+
+def missed_title(run: RunInfo) -> str:
+    """Above the list of ``run.missed_nights``."""
+    one = len(run.missed_nights) == 1
+    return f"{'1 night' if one else f'{len(run.missed_nights)} nights'} before this one brought no results"

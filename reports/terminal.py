@@ -13,7 +13,16 @@ from orchestrator.analysis.outcome import Outcome
 from reports.clocks import mark, median_words
 from reports.model import BestGroup, BestRow, Finding, ReportModel
 from reports.numbers import DASH, duration, percent, ratio, significant
-from reports.scope import Lost, lost, other_api_note, scope_note, uncounted
+from reports.scope import (
+    Lost,
+    gone,
+    gone_title,
+    lost,
+    missed_title,
+    other_api_note,
+    scope_note,
+    uncounted,
+)
 from reports.text import visible
 
 MAX_ROWS = 15
@@ -27,6 +36,9 @@ def summary_table(model: ReportModel) -> RenderableType:
     parts: list[RenderableType] = [_text(model.summary.sentence, style)]
     note = scope_note(model.run)
     parts += [Text(visible(note) + ".", no_wrap=True, overflow="ignore")] if note else []
+    if model.run.missed_nights:
+        parts.append(_text(f"{missed_title(model.run)}:", "yellow"))
+        parts += [_text(f"    {m.night}: {m.why}") for m in model.run.missed_nights[-MAX_ROWS:]]
     parts += [_text(d.warning, "yellow") for soc in model.socs for d in soc.devices if d.warning]
     parts += [_text(s.sentence) for s in model.shared]
     if model.comparison is not None:
@@ -47,6 +59,9 @@ def summary_table(model: ReportModel) -> RenderableType:
         found = [f for f in model.findings(outcome) if not f.uncounted]
         if found or never_came or refused:
             parts.append(_findings(title, found, never_came, refused, model))
+    if dropped := gone(model):
+        parts += [Text(), _text(_more(gone_title(model), len(dropped)), "bold")]
+        parts += [_text(f"{g.device}: {g.what}: {g.why}") for g in dropped[:MAX_ROWS]]
     if model.by_subgroup:
         parts += [Text(), _text("Failures by subgroup size", "bold")]
         parts += [_text(k.sentence) for k in model.by_subgroup[:MAX_ROWS]]

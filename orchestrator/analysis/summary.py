@@ -131,7 +131,8 @@ def summarise(
     """The whole run. ``max_slowdown`` is a ratio (1.10) given by the caller; see :func:`bound_of`.
 
     Exit code 1 when a kernel is wrong unexpectedly or slower than the bound; else 3 when results or
-    devices are missing, infrastructure failed, the run is incomplete or nothing was planned; else 0.
+    devices are missing, infrastructure failed, the run is incomplete or nothing was planned; else 0. It is of
+    this run alone: nights that were missed before it are told, and had no run to exit.
     """
     counts = count(trials, pruned=results.pruned, missing=results.missing, probes=probe_ids(results))
     bound = bound_of(results, max_slowdown)
@@ -153,9 +154,10 @@ def summarise(
             max_slowdown=bound,
             incomplete=incomplete,
             absent=[m for m in results.missing if not m.case_id],
+            missed_nights=len(results.run.missed_nights),
         ),
         exit_code=exit_code,
-        bad=exit_code != EXIT_OK or not counts.measured,
+        bad=exit_code != EXIT_OK or not counts.measured or bool(results.run.missed_nights),
     )
 
 
@@ -177,10 +179,13 @@ def sentence(
     max_slowdown: float | None = None,
     incomplete: bool = False,
     absent: Sequence[Missing] = (),
+    missed_nights: int = 0,
 ) -> str:
     """What happened, worst news first. It claims success only over what was measured, and only alone.
 
-    ``absent``: the devices behind ``counts.absent``, named where nothing was measured.
+    Args:
+        absent: the devices behind ``counts.absent``, named where nothing was measured.
+        missed_nights: nights before this one without results.
     """
     news: list[str] = []
     if counts.failed:
@@ -205,6 +210,8 @@ def sentence(
         news.append(f"{counts.absent} {_plural(counts.absent, 'device')} did not take part")
     if incomplete:
         news.append("the run is not complete")
+    if missed_nights:
+        news.append(f"{missed_nights} {_plural(missed_nights, 'night')} before this one brought no results")
     if counts.unexpected_pass:
         news.append(
             f"{counts.unexpected_pass} unexpected {_plural(counts.unexpected_pass, 'pass', 'passes')}"

@@ -5,7 +5,7 @@ from datetime import date
 
 from orchestrator.domain.device import DeviceRecord, Soc
 from orchestrator.domain.expectation import Expectation
-from orchestrator.domain.results import Excluded, Missing, Pruned, RunResults
+from orchestrator.domain.results import Excluded, MissedNight, Missing, Pruned, RunResults
 from orchestrator.domain.verdict import Verdict
 from tests.probes_fixture import precision
 from tests.results_fixture import (
@@ -89,6 +89,7 @@ def hostile() -> RunResults:
     )
     run = replace(
         run_info(), run_id=NASTY, suite=NASTY, host=NASTY, command=NASTY, commit=NASTY, tilefarm=NASTY,
+        night=NASTY, missed_nights=[MissedNight(NASTY, NASTY)],
         compiler=NASTY, matrix=NASTY, kernels=[NASTY], selection=NASTY, overrides=[NASTY], wanted=[NASTY],
     )  # fmt: skip
     made = results(
