@@ -1,6 +1,6 @@
 """The orchestrator's side of Redis: who is registered, what was sent, what came back."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -106,6 +106,11 @@ class Broker:
         """False where somebody holds the device already."""
         with self._reachable():
             return self._leases.hold(hold)
+
+    def leased(self, device_ids: Iterable[str]) -> frozenset[str]:
+        """Those of them that somebody has in hand now."""
+        with self._reachable():
+            return self._leases.leased(device_ids)
 
     def fence(self, device_id: str) -> bool:
         """True once no worker has the device; what one of them still writes is refused from then on."""

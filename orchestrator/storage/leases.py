@@ -4,6 +4,8 @@ Tokens are microseconds of Redis time, or the last token plus one where that is 
 over a Redis that lost its data, and clocks of hosts have no say in them.
 """
 
+from collections.abc import Iterable
+
 import structlog
 
 from orchestrator.domain.errors import WireError
@@ -102,6 +104,10 @@ class Leases:
     def fence(self, device_id: str) -> bool:
         """True once no lease lives; from then on results of earlier leases are refused."""
         return self._fence(keys=[lease_key(device_id), token_key(device_id)], args=[]) == 1
+
+    def leased(self, device_ids: Iterable[str]) -> frozenset[str]:
+        """Those of them that somebody has in hand now."""
+        return frozenset(i for i in device_ids if self._client.exists(lease_key(i)))
 
     def release(self, device_id: str) -> bool:
         """End a hold; False where there was none."""
