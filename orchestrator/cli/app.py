@@ -14,6 +14,7 @@ from orchestrator.cli.kernels import kernels
 from orchestrator.cli.orchestrator import orchestrator
 from orchestrator.cli.phone import phone
 from orchestrator.cli.plan import plan
+from orchestrator.cli.queue import queue
 from orchestrator.cli.run import run
 from orchestrator.cli.worker import worker
 
@@ -31,6 +32,7 @@ for command in (
     run,
     report,
     compare,
+    queue,
     cancel,
     orchestrator,
     agent,
