@@ -16,6 +16,9 @@ from orchestrator.cli.phone import phone
 from orchestrator.cli.plan import plan
 from orchestrator.cli.queue import queue
 from orchestrator.cli.run import run
+from orchestrator.cli.status import status
+from orchestrator.cli.submit import submit
+from orchestrator.cli.watch import watch
 from orchestrator.cli.worker import worker
 
 app = typer.Typer(
@@ -32,6 +35,9 @@ for command in (
     run,
     report,
     compare,
+    submit,
+    status,
+    watch,
     queue,
     cancel,
     orchestrator,
