@@ -1,11 +1,10 @@
 """Before a batch: is the device fit for work? A hot or empty phone is waited for, not measured."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.health import Condition, Gates, Health, Vitals, step
-from workers.cooldown import seconds_until
 
 POLL_S = 10.0
 
@@ -49,7 +48,13 @@ def admit(
             raise InfraError(f"{name}: {health.condition} for {now - start:.0f} s: {health.why}")
         if health.condition is Condition.HOT and vitals.battery_c is not None:
             cooling.append((now, vitals.battery_c))
-        left = seconds_until(cooling, gates.cool_c) if health.condition is Condition.HOT else None
+        left = _left_s(cooling, gates.cool_c) if health.condition is Condition.HOT else None
         soon = f", about {left:.0f} s more" if left else ""
         on_wait(f"{health.condition}: {health.why}{soon}")
         sleep(min(POLL_S, max(1.0, left)) if left else POLL_S)
+
+
+def _left_s(cooling: Sequence[tuple[float, float]], target_c: float) -> float | None:
+    from workers.cooldown import seconds_until  # numpy, which workers of cool phones do without
+
+    return seconds_until(cooling, target_c)

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
+from orchestrator.domain.buffer import ELEMENT_BYTES, REFERENCE_BYTES
 from orchestrator.domain.job import CaseJob
-from orchestrator.domain.kernel import ELEMENT_BYTES
 
 THREADS = 4
 HELD_BYTES = 64 << 20
 """Read and not yet pushed, at most; a larger blob is read alone."""
-_REFERENCE_BYTES = 8
 _SHADER_BYTES = 64 << 10
 """A guess: a job does not tell how long its shaders are."""
 
@@ -29,7 +28,7 @@ def sizes(cases: Iterable[CaseJob]) -> dict[str, int]:
         counts = {b.name: b.count for b in case.buffers}
         found |= {p.shader: _SHADER_BYTES for p in case.passes}
         found |= {b.blob: b.count * ELEMENT_BYTES[b.dtype] for b in case.buffers if b.blob is not None}
-        found |= {c.reference: counts[c.buffer] * _REFERENCE_BYTES for c in case.checks}
+        found |= {c.reference: counts[c.buffer] * REFERENCE_BYTES for c in case.checks}
     return found
 
 

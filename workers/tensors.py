@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
+from orchestrator.domain.buffer import ELEMENT_BYTES
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.job import CaseJob, CheckJob
-from orchestrator.domain.kernel import ELEMENT_BYTES
 from orchestrator.domain.trial import Numerics, Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
 from workers.bench import PUSH_TIMEOUT_S
-from workers.recheck import recheck
 from workers.result_stream import EndRecord
 from workers.transports.base import Device
 
@@ -31,6 +30,8 @@ def bring_home(
     Raises:
         InfraError: it cannot be pulled.
     """
+    from workers.recheck import recheck  # numpy, 11 MB that most idle workers do without
+
     tensors: dict[str, str] = {}
     agreed = False
     for check, numerics in _checked(case, trial):

@@ -7,7 +7,7 @@ by their sha256.
 from dataclasses import dataclass, field
 from typing import Literal
 
-from orchestrator.domain.kernel import DType, Role
+from orchestrator.domain.buffer import DType, Role
 from orchestrator.domain.number import Number
 
 

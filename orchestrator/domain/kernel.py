@@ -13,18 +13,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.domain.buffer import ELEMENT_BYTES, DType, Role
 from orchestrator.domain.case import AxisValue, Case
 from orchestrator.domain.number import Number
 
 Array = NDArray[Any]
 Reference = NDArray[np.float64]
-DType = Literal["f32", "f16", "u32"]
-Role = Literal["in", "out", "inout", "scratch"]
 
 NOT_FINITE_BITS = 0x7FF8_7461_7266_6D21
 """A float64 of a reference blob that demands "not finite": NaN or an infinity (docs/wire-formats.md)."""
-
-ELEMENT_BYTES: Mapping[str, int] = {"f32": 4, "f16": 2, "u32": 4}
 
 
 @dataclass(frozen=True, slots=True)
