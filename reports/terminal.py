@@ -1,5 +1,6 @@
 """ReportModel → tables for a terminal. Texts are rich.Text: markup in names is never interpreted."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -197,6 +198,21 @@ def changes_table(model: ReportModel) -> RenderableType:
         parts.append(Text(f"{title}: nothing worth a look in {len(comparison.changes)} cases"))
     else:
         parts.append(_changes(_more(title, len(notable)), notable[:MAX_ROWS], model))
+    return Group(*parts)
+
+
+def one_sided_lines(model: ReportModel) -> RenderableType:
+    """Cases that only one of two compared runs measured, by device and reason."""
+    comparison = model.comparison
+    if comparison is None:
+        return Text("")
+    parts: list[RenderableType] = []
+    for run, items in ((comparison.before, comparison.missing), (comparison.after, comparison.new)):
+        groups = Counter((item.device_id, item.why) for item in items)
+        if groups:
+            parts += [Text(), _text(_more(f"Only in {run.run_id}", len(groups)), "bold")]
+        for (device, why), n in groups.most_common(MAX_ROWS):
+            parts.append(_text(f"{device}: {n} {'case' if n == 1 else 'cases'}: {why}"))
     return Group(*parts)
 
 

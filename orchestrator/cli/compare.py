@@ -15,7 +15,7 @@ from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import RunFolder, find_run
 from reports.build import build_report
 from reports.model import ReportModel
-from reports.terminal import changes_table
+from reports.terminal import changes_table, one_sided_lines
 
 RunArgument = Annotated[str, typer.Argument(help="Run id, 'latest', or a run's folder.")]
 
@@ -37,6 +37,7 @@ def compare(
         print_json(_document(model))
     else:
         result.print(changes_table(model))
+        result.print(one_sided_lines(model))
     raise typer.Exit(EXIT_WRONG if model.slow else EXIT_OK)
 
 

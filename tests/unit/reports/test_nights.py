@@ -14,7 +14,7 @@ from reports.html import render_index
 from reports.junit import render_junit
 from reports.markdown import render_markdown
 from reports.scope import gone
-from reports.terminal import print_summary
+from reports.terminal import one_sided_lines, print_summary
 from tests.results_fixture import PREVIOUS_RUN_ID, TODAY, case, passing, results, run_info
 from tests.unit.reports.pages import Page
 
@@ -112,3 +112,10 @@ def test_a_selection_drops_nothing() -> None:
     assert gone(build_report(night(run=part), BEFORE, TODAY)) == ()
     of_part = replace(BEFORE, run=replace(BEFORE.run, selection="tile=32x16"))
     assert gone(build_report(night(), of_part, TODAY)) == ()
+
+
+def test_compared_runs_tell_what_only_one_of_them_measured() -> None:
+    file = io.StringIO()
+    Console(file=file, width=200).print(one_sided_lines(build_report(night(), BEFORE, TODAY)))
+    expected = f"Only in {PREVIOUS_RUN_ID}\nlocal-1: 2 cases: not planned in the other run\n"
+    assert file.getvalue() == "\n" + expected
