@@ -13,8 +13,8 @@ MANY_CASES = 64
 PACES = (0.05, 20.0)
 """A plan may be wrong by so much; beyond that a single odd case would rule the size of batches."""
 WINDOW = 2
-"""Batches of a target in the farm's queues: one that runs and one that follows it without a gap. More would
-stand before those of other people."""
+"""Batches of a device in the farm's queues: one that runs and one that follows it without a gap. More would
+stand before those of other people. A pool has one that runs on each of its phones, and one that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,8 @@ class Lane:
         A batch has one API: its canary vouches for nothing but that, and no process opens two drivers. What
         ended in ``infra`` before goes alone: what breaks the device must not drag innocent cases along again.
         """
-        if len(self.flights) >= WINDOW:
+        phones = len(self.workers) if self.pool else 1
+        if len(self.flights) >= max(WINDOW, phones + WINDOW - 1):
             return None
         flying = frozenset[str]().union(*(keys for _, keys in self.flights.values()))
         waiting = [

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.lanes import WINDOW
 from orchestrator.execution.run_folder import Manifest, Pool, RunFolder, pool_id
 from tests.results_fixture import device, results, run_info
-from tests.unit.execution.fake_farm import FakeFarm, Notes, silent
+from tests.unit.execution.fake_farm import FakeFarm, Notes, passes, silent
 from tests.unit.execution.test_dispatch import RUN, canary, dispatch, farm, job, notes
 
 __all__ = ["farm", "notes"]
@@ -52,6 +55,19 @@ def test_a_pools_batches_are_for_any_of_its_phones(farm: FakeFarm, notes: Notes,
     assert done.missing == []
     assert len(done.trials) == 3
     assert folder.unfinished() == {"one": [], "two": [], "three": [], POOL: []}
+
+
+@pytest.mark.parametrize("there", [PHONES, ["two"]], ids=len)
+def test_all_phones_of_a_pool_work_at_once_and_one_more_batch_follows(
+    farm: FakeFarm, notes: Notes, tmp_path: Path, there: list[str]
+) -> None:
+    """Phones without a worker count for nothing: what is queued for them stands before other people's work."""
+    farm.workers = {name: f"worker-{name}" for name in there}
+    farm.verdicts, seen = silent, list[int]()
+    farm.at_poll = {3: lambda: seen.append(len(farm.sent)), 4: lambda: setattr(farm, "verdicts", passes)}
+    farm.at_poll[5] = farm.restart  # what was silent would never be heard of
+    assert dispatch(farm, folder_with(tmp_path, pooled=100), notes) == {}
+    assert seen == [len(there) + WINDOW - 1]
 
 
 def test_a_pool_without_any_worker_is_missing_by_name(farm: FakeFarm, notes: Notes, tmp_path: Path) -> None:
