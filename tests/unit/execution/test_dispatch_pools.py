@@ -61,7 +61,7 @@ def test_a_pools_batches_are_for_any_of_its_phones(farm: FakeFarm, notes: Notes,
 def test_all_phones_of_a_pool_work_at_once_and_one_more_batch_follows(
     farm: FakeFarm, notes: Notes, tmp_path: Path, there: list[str]
 ) -> None:
-    """Phones without a worker count for nothing: what is queued for them stands before other people's work."""
+    """What is queued for phones without a worker would only stand before other people's work."""
     farm.workers = {name: f"worker-{name}" for name in there}
     farm.verdicts, seen = silent, list[int]()
     farm.at_poll = {3: lambda: seen.append(len(farm.sent)), 4: lambda: setattr(farm, "verdicts", passes)}
