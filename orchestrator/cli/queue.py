@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-
-from rich.table import Table
+from itertools import groupby
 
 from orchestrator.cli.broker_url import broker_url
 from orchestrator.cli.options import JsonOption
@@ -57,26 +56,28 @@ def _look(url: str) -> Seen:
 
 
 def _print(found: Sequence[Pending], now: datetime) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("run", "by", "on", "cases", "waits", "begins", "done", "why"):
-        table.add_column(column, overflow="fold", no_wrap=column in ("cases", "waits", "begins", "done"))
-    for job in found:
-        lane = " (nightly)" if job.lane == "nightly" else ""
-        table.add_row(
-            visible(job.run_id),
-            visible(job.user) + lane,
-            visible(job.target),
-            str(job.cases or ""),
-            duration_text(seconds_since(job.since, now)) if job.since else "",
-            _moment(job.begins_s),
-            _moment(job.ends_s),
-            "; ".join(visible(words) for words in job.why),
-        )
-    result.print(table, markup=False)
+    """Lines, not a table: a command that is folded into a column cannot be copied."""
+    for (run_id, suite, user, lane), jobs in groupby(found, lambda p: (p.run_id, p.suite, p.user, p.lane)):
+        nightly = ", nightly" if lane == "nightly" else ""
+        _line(f"{visible(run_id)}  {visible(suite)} of {visible(user)}{nightly}")
+        for job in jobs:
+            _line(f"  {_job_text(job, now)}")
+            for words in job.why:
+                _line(f"    {visible(words)}")
 
 
-def _moment(seconds: float | None) -> str:
-    """From now, roughly."""
-    if seconds is None:
-        return "?"
-    return "now" if seconds < 1 else f"in {duration_text(seconds)}"
+def _job_text(job: Pending, now: datetime) -> str:
+    """``Xiaomi 14: 6 cases, waits for 62 s, begins in 60 s, done in 90 s``."""
+    facts = [f"{job.cases} {'case' if job.cases == 1 else 'cases'}"] if job.cases else []
+    facts += [f"waits for {duration_text(seconds_since(job.since, now))}"] if job.since else []
+    if job.since and job.begins_s is not None:
+        facts.append("begins now" if job.begins_s < 1 else f"begins in {duration_text(job.begins_s)}")
+    if job.ends_s is not None:
+        facts.append(f"done in {duration_text(job.ends_s)}")
+    elif job.cases:
+        facts.append("nobody can tell when it is done")
+    return (f"{visible(job.target)}: " if job.target else "") + ", ".join(facts)
+
+
+def _line(text: str) -> None:
+    result.print(text, markup=False, soft_wrap=True)

@@ -57,10 +57,11 @@ def pending(seen: Seen, now: datetime) -> list[Pending]:
 
 def _living(run: RunState, target: Target, seen: Seen, phones: Phones, cast: Forecast) -> Pending:
     matches = phones.matches(target)
+    match_words = matching(matches, phones.noun(target))
     if running(target):
-        why = ["a batch of it runs"]
+        why = ["a batch of it runs", *([match_words] if len(matches) > 1 else [])]
     else:
-        why = [matching(matches, phones.noun(target)), *_ahead(run, target, seen.runs)]
+        why = [match_words, *_ahead(run, target, seen.runs)]
         if target.why and all(target.why not in words for words in why):
             why.append(f"its worker says: {target.why}")
     return Pending(

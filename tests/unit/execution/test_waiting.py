@@ -149,6 +149,13 @@ def test_a_leased_phone_of_a_soc_works_for_the_one_run_that_may_have_it() -> Non
     assert whys(seen, [waits], "r2") == ["its phone is at work"]
 
 
+def test_a_soc_that_works_at_a_run_tells_of_its_other_phones() -> None:
+    seen = replace(FARM, agents=[agent(report("b", Condition.HOT, "41 °C > 35 °C"))], leased={"a"})
+    job = only(seen, run("r1", target("a", "b", pool=True, since="")))
+    both = "2 phones match: 1 at work (a batch of r1), 1 hot (41 °C > 35 °C)"
+    assert (job.why, job.begins_s) == (["a batch of it runs", both], 0.0)
+
+
 def test_runs_of_other_people_are_counted_with_them() -> None:
     runs = [
         run("r1", target("a"), user="ben@desk"),
