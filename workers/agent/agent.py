@@ -67,6 +67,16 @@ class Agent:
         station.tell(Answered(self.clock(), booted=True))
         self.stations[found.serial] = station
 
+    def inherit(self, phones: Sequence[PhoneReport]) -> None:
+        """Those of an agent that was killed: if the adb server died with it, the next one has forgotten the
+        network phones. One that had left before, or that a person has, is not asked for."""
+        for phone in phones:
+            gone = phone.condition in (Condition.OFFLINE, Condition.MAINTENANCE)
+            if ":" in phone.serial and not gone:
+                station = Station(Reachable("adb", phone.serial), self.world)
+                station.rejoin = True
+                self.stations[phone.serial] = station
+
     def listed(self, rows: Sequence[PhoneListing], about: str) -> None:
         """adb's list, whenever it changes; may be called from another thread."""
         if self._no_server is not None:

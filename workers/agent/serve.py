@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pathlib import Path
 import redis
 import structlog
 
-from orchestrator.domain.agent import AgentReport
+from orchestrator.domain.agent import AgentReport, PhoneReport
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import InfraError, NotInstalled, WireError
 from orchestrator.domain.health import Rung
@@ -99,6 +99,7 @@ def serve(settings: Settings, *, local: bool) -> None:
         folder = (settings.out / "logs" / "agent").resolve()
         report = AgentReport(host, os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "")
         agent = Agent(report, _World(server, settings, folder, pool), RedisFarm(client))
+        agent.inherit(_left_behind(client, host))
         if local:
             _serve_local(agent, settings)
         tracker = Tracker(server, agent.listed, agent.no_server)
@@ -151,6 +152,14 @@ def only_one(
             if who := _other(client, host):
                 raise InfraError(f"{host} has an agent already: {who}; end that one first")
         yield
+
+
+def _left_behind(client: RedisClient, host: str) -> Sequence[PhoneReport]:
+    """Phones of an agent of this host that was killed a moment ago: one that ends in order leaves no report."""
+    with suppress(WireError):
+        if text := client.get(agent_key(host)):
+            return unpack(AgentReport, text, agent_key(host)).phones
+    return ()
 
 
 def _other(client: RedisClient, host: str) -> str:

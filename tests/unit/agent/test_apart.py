@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.domain.agent import PhoneReport
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.health import Condition, Failed, Rung
@@ -238,6 +239,23 @@ def test_network_phones_are_connected_again_after_a_restart_of_the_server(host: 
     host.shows(**{USB: "device"})
     host.run(60)
     assert len(host.connected) == 4, "a person's `adb disconnect` is respected"
+
+
+def test_network_phones_of_an_agent_that_was_killed_with_its_server_are_connected_again(host: Host) -> None:
+    """They stand in the report that it left behind; one that had left, or that a person has, stays away."""
+    conditions = {
+        WIFI: Condition.ONLINE,
+        "10.0.0.6:5555": Condition.OFFLINE,
+        "10.0.0.7:5555": Condition.MAINTENANCE,
+        USB: Condition.ONLINE,
+    }
+    host.agent.inherit([PhoneReport(serial, "", c, "", "") for serial, c in conditions.items()])
+    host.shows()
+    host.run(2)
+    assert set(host.connected) == {WIFI}
+    host.shows(**{WIFI: "device"})
+    host.run(12)
+    assert host.serving() == [WIFI]
 
 
 def test_a_phone_that_was_unplugged_in_a_persons_hands_is_offline_when_it_is_released(host: Host) -> None:
