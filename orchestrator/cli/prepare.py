@@ -3,6 +3,7 @@
 import shlex
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.cli.fleet import Fleet
@@ -11,7 +12,10 @@ from orchestrator.cli.output import duration_text, news, say
 from orchestrator.cli.person import person
 from orchestrator.cli.selection import check_selection
 from orchestrator.domain.names import Lane
+from orchestrator.domain.night import NightRecord
+from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
+from orchestrator.execution.roll_call import Rolls
 from orchestrator.execution.run import Asked, Request, start_run
 from orchestrator.execution.run_folder import RunFolder, previous_results
 from orchestrator.execution.spirv import cache_folder
@@ -33,6 +37,13 @@ class Wanted:
     probes: bool
     phones: int | None
     nightly: bool
+    night: NightRecord | None = None
+    """Of which it is the run."""
+
+    @property
+    def whole_suite(self) -> bool:
+        """On all devices that there are."""
+        return not (self.select or self.case or self.overrides or self.device)
 
     @property
     def lane(self) -> Lane:
@@ -69,8 +80,10 @@ def prepare(
         InfraError: there is no device.
         KernelFolderError: a kernel's own code failed.
     """
-    fleet.require_devices()
     wanted, inputs = checked.wanted, checked.inputs
+    if wanted.night is not None and wanted.whole_suite:
+        fleet.missing += _roll_call(fleet, Rolls(settings.out), wanted.suite, run_id)
+    fleet.require_devices()
     plan = build_plan(
         inputs.matrix,
         wanted.suite,
@@ -105,6 +118,16 @@ def prepare(
     return folder, plan
 
 
+def _roll_call(fleet: Fleet, rolls: Rolls, suite: str, run_id: str) -> list[Missing]:
+    """Phones of the last nights that are not there tonight; those that are there are expected from now on."""
+    now = datetime.now(UTC)
+    roll = rolls.get(suite)
+    there = {d.device_id for d in fleet.devices}
+    absent = roll.absent(there, {m.device_id for m in fleet.missing}, now, fleet.broker.whereabouts)
+    rolls.put(suite, roll.after(fleet.devices, run_id, now.isoformat(timespec="seconds")))
+    return absent
+
+
 def _asked(checked: Checked) -> Asked:
     wanted = checked.wanted
     return Asked(
@@ -115,4 +138,6 @@ def _asked(checked: Checked) -> Asked:
         wanted=tuple(wanted.device),
         max_slowdown=wanted.max_slowdown,
         probes=wanted.probes,
+        night=wanted.night.night if wanted.night is not None else "",
+        missed_nights=tuple(wanted.night.missed) if wanted.night is not None else (),
     )

@@ -17,6 +17,7 @@ from orchestrator.domain.errors import BrokerUnavailable, UsageError
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch
 from orchestrator.domain.names import Lane
+from orchestrator.domain.results import RunResults
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
@@ -98,8 +99,20 @@ def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) ->
     """Report of a run with all its trials; results.json is written when a crash came just before."""
     results = load_results(folder.path) if folder.results_json.is_file() else None
     if results is None or not results.run.finished_at:
-        with LiveProgress(news, {}, lambda: None) as watcher:
-            results = carry_out(folder, _NothingToSend(), watcher, settings.out)
+        return close_run(folder, settings, max_slowdown)
+    return _reported(folder, results, settings, max_slowdown)
+
+
+def close_run(folder: RunFolder, settings: Settings, max_slowdown: float | None, why: str = "") -> Finished:
+    """The report of what is on disk, without a farm; what has no result is missing, because of ``why``."""
+    with LiveProgress(news, {}, lambda: None) as watcher:
+        results = carry_out(folder, _NothingToSend(why), watcher, settings.out)
+    return _reported(folder, results, settings, max_slowdown)
+
+
+def _reported(
+    folder: RunFolder, results: RunResults, settings: Settings, max_slowdown: float | None
+) -> Finished:
     finished = finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
     if settings.broker:
         with suppress(BrokerUnavailable), closing(Broker(settings.broker)) as broker:
@@ -108,7 +121,10 @@ def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) ->
 
 
 class _NothingToSend:
-    """The farm of a run that needs no device any more."""
+    """The farm of a run that needs no device any more, or that has ended, and why."""
+
+    def __init__(self, ended: str) -> None:
+        self._ended = ended
 
     def epoch(self) -> str:
         return "none"
@@ -127,7 +143,7 @@ class _NothingToSend:
 
     def cancelled(self, run_id: str) -> str:
         del run_id
-        return ""
+        return self._ended
 
     def given_up(self, run_id: str) -> Mapping[str, str]:
         del run_id

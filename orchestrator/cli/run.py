@@ -1,13 +1,12 @@
 """``tilefarm run``: the main job, and ``--resume`` of one that was cut off."""
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.dispatch import dispatch
-from orchestrator.cli.fleet import log_folder, open_fleet
+from orchestrator.cli.new_run import new_run
+from orchestrator.cli.night import run_night
 from orchestrator.cli.options import (
     CaseOption,
     DeviceOption,
@@ -22,8 +21,7 @@ from orchestrator.cli.options import (
     SetOption,
     SuiteOption,
 )
-from orchestrator.cli.output import say
-from orchestrator.cli.prepare import Wanted, check, prepare
+from orchestrator.cli.prepare import Wanted
 from orchestrator.cli.resume import refuse_fixed, resume_run
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import new_run_id
@@ -53,6 +51,10 @@ def run(
             "a cancelled one cancelled.",
         ),
     ] = False,
+    night: Annotated[
+        str | None,
+        typer.Option("--night", hidden=True, help="For the orchestrator: carry out this recorded night."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a suite on every device and write the report.
@@ -67,28 +69,22 @@ def run(
         refuse_fixed(context)
         finished = resume_run(settings, resume, max_slowdown, unattended=unattended)
     else:
-        checked = check(
-            Wanted(
-                suite=suite,
-                matrix=matrix,
-                kernels=kernels or [],
-                select=select,
-                case=case or [],
-                device=device or [],
-                overrides=set_ or [],
-                max_slowdown=max_slowdown,
-                probes=probes,
-                phones=phones,
-                nightly=nightly,
-            )
+        wanted = Wanted(
+            suite=suite,
+            matrix=matrix,
+            kernels=kernels or [],
+            select=select,
+            case=case or [],
+            device=device or [],
+            overrides=set_ or [],
+            max_slowdown=max_slowdown,
+            probes=probes,
+            phones=phones,
+            nightly=nightly or night is not None,
         )
-        run_id = new_run_id(suite)
-        say(f"run {run_id}")
-        with ExitStack() as stack:
-            logs = log_folder(settings, run_id)
-            fleet = stack.enter_context(open_fleet(settings, device or [], logs, say))
-            folder, plan = prepare(checked, fleet, settings, run_id, settings.out)
-            planned_s = {d.device.device_id: d.seconds for d in plan.devices}
-            finished = dispatch(folder, fleet, settings, planned_s, max_slowdown, unattended=unattended)
+        if night is not None:
+            finished = run_night(settings, night, wanted)
+        else:
+            finished = new_run(settings, wanted, new_run_id(suite), unattended=unattended)
     finished.print(as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)

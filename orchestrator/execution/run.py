@@ -13,7 +13,7 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import KernelFolderError
 from orchestrator.domain.job import CanaryJob, CaseJob
 from orchestrator.domain.names import Lane
-from orchestrator.domain.results import CaseInfo, Missing, Pruned, RunInfo, RunResults
+from orchestrator.domain.results import CaseInfo, MissedNight, Missing, Pruned, RunInfo, RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.dispatch import Dispatcher, DispatchLimits
@@ -49,6 +49,9 @@ class Asked:
     wanted: tuple[str, ...] = ()
     max_slowdown: float | None = None
     probes: bool = True
+    night: str = ""
+    """Id of the night that it is the run of."""
+    missed_nights: tuple[MissedNight, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ def start_run(
             wanted=list(request.asked.wanted),
             max_slowdown=request.asked.max_slowdown,
             probes=request.asked.probes,
+            night=request.asked.night,
+            missed_nights=list(request.asked.missed_nights),
             phones_per_soc=plan.suite.min_phones_per_soc,
             compiler=compiler.version if vulkan else "",
         ),

@@ -2,8 +2,8 @@
 
 import pytest
 
+from orchestrator.cli import new_run
 from orchestrator.cli import plan as plan_module
-from orchestrator.cli import run as run_module
 from orchestrator.cli.selection import with_cases
 from orchestrator.domain.errors import UsageError
 from tests.unit.cli.conftest import Invoke
@@ -39,7 +39,7 @@ def test_a_wrong_selection_opens_no_device(
     def opened(*_: object) -> None:
         raise AssertionError("a device was opened")
 
-    monkeypatch.setattr(run_module, "open_fleet", opened)
+    monkeypatch.setattr(new_run, "open_fleet", opened)
     monkeypatch.setattr(plan_module, "open_fleet", opened)
     done = invoke(command, *words)
     assert isinstance(done.exception, UsageError), done.exception
