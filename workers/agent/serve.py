@@ -155,7 +155,7 @@ def only_one(
 
 
 def _left_behind(client: RedisClient, host: str) -> Sequence[PhoneReport]:
-    """Phones of an agent of this host that was killed a moment ago: one that ends in order leaves no report."""
+    """Phones of this host's agent that was killed a moment ago; one that ends in order leaves no report."""
     with suppress(WireError):
         if text := client.get(agent_key(host)):
             return unpack(AgentReport, text, agent_key(host)).phones
