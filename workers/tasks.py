@@ -16,13 +16,14 @@ from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import RUN_BATCH_TASK, celery_settings
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.domain.wire import MAX_BATCH_BYTES, pack, unpack
+from orchestrator.domain.wire import MAX_BATCH_BYTES, pack
 from orchestrator.storage.blobs import BlobStore
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
 from workers.admission import admit
 from workers.bench import CALL_TIMEOUT_S, Bench
 from workers.health import read_vitals
+from workers.intake import taken
 from workers.leasing import Held, held_by, leased
 from workers.locks import exclusive
 from workers.losses import Losses
@@ -49,7 +50,8 @@ def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) ->
 
     @app.task(name=RUN_BATCH_TASK, bind=True)
     def run_batch_task(task: "Task[..., None]", message: object) -> None:  # pyright: ignore[reportUnusedFunction]
-        again = handle(unpack(Batch, message, "task", MAX_BATCH_BYTES), bench, client, holder)
+        batch = taken(message, bench, client)
+        again = handle(batch, bench, client, holder) if batch is not None else None
         if again is not None:
             came_by = (task.request.delivery_info or {}).get("routing_key", "")
             app.send_task(RUN_BATCH_TASK, args=[pack(again, MAX_BATCH_BYTES)], queue=str(came_by))
