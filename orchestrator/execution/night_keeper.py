@@ -2,7 +2,7 @@
 by itself, so that a night hangs on none of them."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -54,10 +54,13 @@ class NightKeeper:
         self._host = host
         self._now = now
 
-    def look(self) -> list[NightRecord]:
+    def look(self, at_work: Collection[str] = ()) -> list[NightRecord]:
         """Nights that nobody carries out and that this orchestrator has to: start a process for each.
 
         Without Redis no night begins, and those whose deadline has passed still get their report.
+
+        Args:
+            at_work: nights of which a process of the caller's lives, which may not have its lock yet.
         """
         with self._folder.alone("keeper") as alone:
             if not alone:
@@ -72,7 +75,15 @@ class NightKeeper:
             kept = self._folder.kept()
             mine = [r for r in self._folder.all().values() if kept is not None and r.keeper == kept.keeper]
             open_ones = [r for r in mine if r.state == "started" and (reachable or now >= r.closes_at)]
-            return [begun for r in open_ones if (begun := self._begin(r, now)) is not None]
+            begun = [self._begin(r, now) for r in open_ones if r.night not in at_work]
+            return [record for record in begun if record is not None]
+
+    def give_up(self, night: str, why: str) -> None:
+        """Its process said that it was called wrongly: trying again changes nothing."""
+        with self._folder.alone(night) as alone:
+            record = self._folder.get(night)
+            if alone and record.state == "started":
+                self._folder.replace(replace(record, state="failed", ended_at=_text(self._now()), why=why))
 
     def _decide(self, now: datetime) -> None:
         """Record every night that has become due since the last look.

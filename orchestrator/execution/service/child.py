@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.execution.child import dies_with_us
@@ -14,16 +14,16 @@ _TAIL = 8192
 
 
 class RunChild:
-    """``tilefarm run --resume RUN_ID --unattended``; what it says at its end is in ``outcome``.
+    """``tilefarm run OPTIONS --unattended --json``; what it says at its end is in ``outcome``.
 
     When the service dies, however it dies, it is told to end, and leaves its run to be gone on with. (The
     kernel tells it when the thread ends that started it: that must be the service's main thread.)
     """
 
-    def __init__(self, run_id: str, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, options: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / "dispatch.log"
-        words = ["run", "--resume", run_id, "--unattended", "--json"]
+        words = ["run", *options, "--unattended", "--json"]
         with self._log.open("ab") as log, outcome_file(folder).open("wb") as outcome:
             self._process = subprocess.Popen(
                 dies_with_us([sys.executable, "-m", "orchestrator.cli.main", *words]),

@@ -71,6 +71,11 @@ class Orchestrator:
         """Processes of runs that live now."""
         return sum(run.child is not None for run in self._runs.values())
 
+    @property
+    def leads(self) -> bool:
+        """It is the farm's orchestrator; a second one stands by."""
+        return self._leads
+
     def tick(self) -> None:
         """Look at everything once, and act on it."""
         try:

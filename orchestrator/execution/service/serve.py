@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from orchestrator.domain.wire import from_json
 from orchestrator.execution.board import ORCHESTRATOR, Board
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.execution.service.child import RunChild, outcome_file
+from orchestrator.execution.service.nights import nights_of
 from orchestrator.execution.service.orchestrator import Orchestrator
 from orchestrator.execution.service.ports import Outcome
 from orchestrator.execution.service.taking import Taken
@@ -64,6 +65,7 @@ def serve(settings: Settings) -> None:
     Raises:
         BrokerUnavailable: no Redis there.
         InfraError: another orchestrator has this OUT.
+        UsageError: TILEFARM_NIGHTS is no schedule.
     """
     out = settings.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
@@ -71,24 +73,29 @@ def serve(settings: Settings) -> None:
         exclusive(ORCHESTRATOR, timeout_s=0, folder=out),
         _board(settings.broker) as board,
         ThreadPoolExecutor(THREADS, thread_name_prefix="take") as pool,
+        ExitStack() as stack,
     ):
         started = datetime.now(UTC).isoformat(timespec="seconds")
         service = Service(ORCHESTRATOR, host_name(), os.getpid(), started, str(out))
         house = ThisHost(settings, out, pool)
         orchestrator = Orchestrator(board, house, settings.runs_at_once)
+        nights = stack.enter_context(nights_of(settings, out, lambda: orchestrator.leads))
         duties = [
             Duty("saying that it lives", lambda: board.serves(service), SERVES_EVERY_S),
             Duty("carrying runs out", orchestrator.tick),
+            Duty("keeping nights", nights.tick),
         ]
         with _told_to_stop() as told:
             while not told:
                 _tick(duties)
             log.info("ending; runs go on with the next orchestrator")
             orchestrator.stop()
+            nights.stop()
             deadline = time.monotonic() + STOP_S
-            while orchestrator.children and time.monotonic() < deadline and len(told) < 2:
+            while orchestrator.children + nights.children and time.monotonic() < deadline and len(told) < 2:
                 _tick(duties)
             orchestrator.kill()
+            nights.kill()
         with suppress(BrokerUnavailable):  # both end by themselves
             board.resign(house.who)
             board.serves_no_more(service)
@@ -127,7 +134,7 @@ class ThisHost:
 
     def start(self, submission: Submission) -> RunChild:
         environment = {"TILEFARM_BROKER": self._broker, "TILEFARM_OUT": str(self._out)}
-        return RunChild(submission.run_id, self._logs(submission.run_id), environment)
+        return RunChild(["--resume", submission.run_id], self._logs(submission.run_id), environment)
 
     def outcome(self, run_id: str) -> Outcome | None:
         path = outcome_file(self._logs(run_id))
