@@ -15,6 +15,7 @@ settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("busy")
 
 LONGEST = (
+    "chaos/test_chaos.py",
     "integration/test_drivers.py",
     "kernels/test_named_inputs.py",
     "docs/test_commands.py",

@@ -1,0 +1,166 @@
+"""What must be true of a run whatever happened to its farm."""
+
+import re
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from orchestrator.domain.digest import sha256_hex, stable_id
+from orchestrator.domain.job import CaseJob
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.domain.wire import from_json
+from orchestrator.execution.run_folder import RunFolder, load_results
+from orchestrator.storage.blobs import BlobStore
+from tests.chaos.farm import ChaosFarm
+from tests.chaos.phones import Notes, notes
+from tests.farm import wait_for
+
+END_S = 30.0
+Planned = tuple[str, str]
+"""Device and case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One planned case in the end."""
+
+    accepted: str
+    """Verdict and hash of the accepted result; empty where there is none."""
+    reason: str
+    """Why there is none, or why it is no pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    outcomes: dict[Planned, Outcome]
+    executions: int
+    """Of the runner, on all phones."""
+    executed: int
+    """Cases in them: more than planned where something was cut off."""
+    attempts: int
+    """Trials on disk, those that infrastructure took included."""
+
+    @property
+    def accepted(self) -> int:
+        return sum(bool(o.accepted) for o in self.outcomes.values())
+
+    @property
+    def digest(self) -> str:
+        """Of all outcomes: the same story has the same one."""
+        return stable_id({"/".join(key): o.accepted for key, o in self.outcomes.items()})
+
+    @property
+    def named(self) -> Counter[str]:
+        """Reasons of cases without a result, numbers and names left out."""
+        return Counter(_kind(o.reason) for o in self.outcomes.values() if not o.accepted)
+
+
+def check(farm: ChaosFarm, run_folder: Path) -> Found:
+    """Fails with the first invariant that does not hold."""
+    folder = RunFolder(run_folder)
+    lines = (run_folder / "trials.jsonl").read_bytes().splitlines()
+    trials = [from_json(Trial, line, f"trials.jsonl:{n}") for n, line in enumerate(lines, 1)]
+    twice = [key for key, times in Counter(t.key for t in trials).items() if times > 1]
+    assert not twice, f"trials.jsonl holds these keys more than once: {twice}"
+    manifest = folder.manifest()
+    planned = {(device, job.case_id): job for device, jobs in manifest.jobs.items() for job in jobs}
+    outcomes = _outcomes(run_folder, planned, trials)
+    store = BlobStore(manifest.blob_store)
+    for trial in trials:
+        if trial.verdict is Verdict.PASS:
+            _is_right(trial, planned[trial.device_id, trial.case_id], store)
+    told = {phone.phone.serial: notes(phone) for phone in farm.phones}
+    devices = {d.device_id: d.serial for d in manifest.planned.devices}
+    by_device = {device: told[_number(farm, serial)] for device, serial in devices.items()}
+    _no_double_lease(trials, by_device)
+    for phone in farm.phones:
+        root = str(phone.phone.root.folder)
+        wait_for(lambda root=root: not _processes_in(root), f"processes in {root} to end", END_S)
+        _left_clean(phone.phone.root.folder, phone.serial)
+    executions = [e for n in told.values() for e in n.executions.values()]
+    cases = sum(not c.startswith("canary-") for e in executions for c in e.cases)
+    return Found(outcomes, len(executions), cases, len(trials))
+
+
+def _number(farm: ChaosFarm, serial: str) -> str:
+    """Serial number of the phone that adb lists so."""
+    return next(p.phone.serial for p in farm.phones if p.serial == serial)
+
+
+def _outcomes(
+    run_folder: Path, planned: dict[Planned, CaseJob], trials: list[Trial]
+) -> dict[Planned, Outcome]:
+    """Each planned case has exactly one accepted result, or a reason."""
+    results = load_results(run_folder)
+    missing = {(m.device_id, m.case_id): m.why for m in results.missing}
+    real = Counter((t.device_id, t.case_id) for t in trials if t.verdict is not Verdict.INFRA)
+    unplanned = real.keys() - planned.keys()
+    assert not unplanned, f"results that nobody planned: {unplanned}"
+    twice = [key for key, count in real.items() if count > 1]
+    assert not twice, f"more than one accepted result: {twice}"
+    counted = {(t.device_id, t.case_id): t for t in results.trials}
+    found: dict[Planned, Outcome] = {}
+    for key in planned:
+        trial = counted.get(key)
+        if trial is not None and trial.verdict is not Verdict.INFRA:
+            assert real[key] == 1, f"{key}: in results.json and not in trials.jsonl"
+            digest = trial.outputs[0].hash if trial.outputs else ""
+            found[key] = Outcome(f"{trial.verdict} {digest}", trial.reason)
+            assert trial.verdict is Verdict.PASS or trial.reason, f"{key}: {trial.verdict} without a reason"
+        else:
+            assert real[key] == 0, f"{key}: its result was accepted and is not in results.json"
+            why = missing.get(key, trial.reason if trial else "")
+            assert why, f"{key}: neither a result nor a reason"
+            found[key] = Outcome("", why)
+    return found
+
+
+def _is_right(trial: Trial, job: CaseJob, store: BlobStore) -> None:
+    """The answer is the reference, rounded: another case's, or half of it, has another hash."""
+    (check_job,) = job.checks
+    right = sha256_hex(np.frombuffer(store.get(check_job.reference), "<f8").astype("<f4").tobytes())
+    assert [o.hash for o in trial.outputs] == [right], f"{trial.key}: a wrong result was accepted"
+    assert trial.code_hash == job.code_hash
+
+
+def _no_double_lease(trials: list[Trial], phones: dict[str, Notes]) -> None:
+    """No phone worked for two at a time; each accepted result comes from an execution of its own phone."""
+    used: set[int] = set()
+    for trial in trials:
+        if trial.timing is None:
+            continue
+        execution = phones[trial.device_id].executions.get(trial.timing.slope_ns)
+        assert execution is not None, f"{trial.key}: no execution of its phone gave this result"
+        assert trial.case_id in execution.cases
+        used.add(execution.number)
+    for device, told in phones.items():
+        for later, earlier in told.overlaps:
+            assert not {later, earlier} <= used, f"{device}: two executions at once, results of both accepted"
+
+
+def _processes_in(root: str) -> list[int]:
+    """A runner whose host went away ends with the next line that it writes."""
+    found: list[int] = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it ends meanwhile
+            if any(word.startswith(root) for word in process.cmdline()):
+                found.append(process.pid)
+    return found
+
+
+def _left_clean(root: Path, serial: str) -> None:
+    """No job folder, no part of a file."""
+    workdir = root / "data/local/tmp/tilefarm"
+    jobs = [p.name for p in workdir.glob("jobs/*")]
+    assert not jobs, f"{serial}: job folders left behind: {jobs}"
+    odd = [p.name for p in workdir.glob("blobs/*") if not re.fullmatch(r"[0-9a-f]{64}", p.name)]
+    assert not odd, f"{serial}: parts of files left behind: {odd}"
+
+
+def _kind(reason: str) -> str:
+    return re.sub(r"\b[\w.-]*\d[\w.:-]*", "…", reason)[:80]
