@@ -11,6 +11,7 @@ from orchestrator.cli.doctor import doctor
 from orchestrator.cli.health import health
 from orchestrator.cli.hold import hold, release
 from orchestrator.cli.kernels import kernels
+from orchestrator.cli.nights import nights
 from orchestrator.cli.orchestrator import orchestrator
 from orchestrator.cli.phone import phone
 from orchestrator.cli.plan import plan
@@ -43,6 +44,7 @@ for command in (
     orchestrator,
     agent,
     beat,
+    nights,
     worker,
     health,
     hold,
