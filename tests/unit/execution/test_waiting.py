@@ -149,6 +149,19 @@ def test_a_leased_phone_of_a_soc_works_for_the_one_run_that_may_have_it() -> Non
     assert whys(seen, [waits], "r2") == ["its phone is at work"]
 
 
+def test_nobody_says_which_of_two_runs_of_a_soc_a_leased_phone_works_for() -> None:
+    pools = [run(n, target("a", "b", pool=True, since=""), user=n) for n in ("r1", "r2")]
+    assert (
+        whys(replace(FARM, leased={"a"}), [*pools, run("r3", target("a"))], "r3")[0] == "its phone is at work"
+    )
+
+
+def test_a_phones_own_jobs_begin_before_those_of_its_soc() -> None:
+    runs = [run("r1", target("a", "b", pool=True, left_s=240.0)), run("r2", target("a"), user="ben@desk")]
+    shared, own = pending(replace(FARM, runs=runs), NOW)
+    assert (own.begins_s, shared.ends_s) == (0.0, 180.0)
+
+
 def test_a_soc_that_works_at_a_run_tells_of_its_other_phones() -> None:
     seen = replace(FARM, agents=[agent(report("b", Condition.HOT, "41 °C > 35 °C"))], leased={"a"})
     job = only(seen, run("r1", target("a", "b", pool=True, since="")))

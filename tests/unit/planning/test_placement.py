@@ -106,6 +106,13 @@ def test_time_is_evened_out_not_the_number_of_cases() -> None:
     assert max(busy_s.values()) - min(busy_s.values()) <= 60.0
 
 
+def test_no_case_comes_first_whatever_the_seed() -> None:
+    """In the order of the matrix the busy phone would never get one of the first cases."""
+    busy, *others = candidates(3, 100)
+    draws = [place([replace(busy, busy_s=30.0), *others], 2, set(), f"seed {n}").cases for n in range(12)]
+    assert {"c0" in cases["p0"] for cases in draws} == {True, False}
+
+
 def test_a_series_goes_on_where_it_is_and_the_rest_is_drawn() -> None:
     series = {("p3", f"c{i}") for i in range(20)} | {("p1", "c0"), ("gone", "c1")}
     placement = place(candidates(4, 20), 2, series, "seed")
@@ -238,6 +245,15 @@ def test_cases_for_any_phone_are_apart_with_canaries_of_no_known_latency(matrix:
     assert placed.trials == 16 + sum(len(d.cases) for d in placed.devices)
     shares = sum(placed.seconds_of(d) - d.seconds for d in placed.devices)
     assert shares == pytest.approx(two.seconds + three.seconds)
+
+
+def test_a_canary_that_one_of_the_phones_cannot_run_guards_no_batch_for_all_of_them(matrix: Matrix) -> None:
+    narrow = profile(limits=BIG | {"invocations": 32, "group_x": 32})
+    placed = plan(matrix, A, device("narrow", narrow, soc="SM8650", transport="adb"), phones=1)
+    both = next(group for group in placed.anywhere if "narrow" in group.devices)
+    alone = next(d for d in placed.devices if d.device.device_id == "a")
+    assert (both.devices, both.canaries) == (["a", "narrow"], [])
+    assert [c.api for c in alone.canaries] == ["gles", "vulkan"]
 
 
 def test_any_result_of_the_run_before_makes_a_series_but_infrastructure_makes_none(matrix: Matrix) -> None:
