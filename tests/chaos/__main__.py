@@ -18,6 +18,9 @@ def main() -> None:
     parser.add_argument("--phones", type=int, default=4)
     parser.add_argument("--events", type=int, default=50)
     parser.add_argument("--case-ms", type=int, default=100, help="what a phone takes for a case")
+    parser.add_argument(
+        "--any-phone", action="store_true", help="one phone of each SoC a case: `run --phones 1`"
+    )
     parser.add_argument("--folder", type=Path, help="kept afterwards; default: a temporary one")
     given = parser.parse_args()
     if given.folder is not None:
@@ -31,12 +34,16 @@ def main() -> None:
 def tell(given: argparse.Namespace, folder: Path) -> None:
     """Play it and print what came of it."""
     each = given.cases // given.phones
-    matrix = write_matrix(folder, each)
-    events = story(given.seed, cases=each * given.phones, phones=given.phones, shelves=2, events=given.events)
+    words = ["--matrix", str(write_matrix(folder, each))]
+    total = each * given.phones
+    if given.any_phone:
+        words += ["--phones", "1"]
+        total //= 2
+    events = story(given.seed, cases=total, phones=given.phones, shelves=2, events=given.events)
     for event in events:
         print(event, flush=True)
     with chaos_farm(folder, phones=given.phones, case_ms=given.case_ms) as farm:
-        played = play(farm, matrix, events)
+        played = play(farm, words, events)
         found = check(farm, played.run_folder)
         again = farm.redeliveries()
     print(

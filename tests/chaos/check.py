@@ -14,6 +14,7 @@ from orchestrator.domain.job import CaseJob
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import from_json
+from orchestrator.execution.manifest import Manifest
 from orchestrator.execution.run_folder import RunFolder, load_results
 from orchestrator.storage.blobs import BlobStore
 from tests.chaos.farm import ChaosFarm
@@ -22,7 +23,7 @@ from tests.farm import wait_for
 
 END_S = 30.0
 Planned = tuple[str, str]
-"""Device and case."""
+"""Target (a device, or a pool of phones of which one does it) and case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,12 @@ def check(farm: ChaosFarm, run_folder: Path) -> Found:
     twice = [key for key, times in Counter(t.key for t in trials).items() if times > 1]
     assert not twice, f"trials.jsonl holds these keys more than once: {twice}"
     manifest = folder.manifest()
-    planned = {(device, job.case_id): job for device, jobs in manifest.jobs.items() for job in jobs}
-    outcomes = _outcomes(run_folder, planned, trials)
+    planned = {(target, job.case_id): job for target, jobs in manifest.wanted.items() for job in jobs}
+    outcomes = _outcomes(run_folder, manifest, planned, trials)
     store = BlobStore(manifest.blob_store)
     for trial in trials:
         if trial.verdict is Verdict.PASS:
-            _is_right(trial, planned[trial.device_id, trial.case_id], store)
+            _is_right(trial, planned[trial.target, trial.case_id], store)
     told = {phone.phone.serial: notes(phone) for phone in farm.phones}
     devices = {d.device_id: d.serial for d in manifest.planned.devices}
     by_device = {device: told[_number(farm, serial)] for device, serial in devices.items()}
@@ -93,17 +94,17 @@ def _number(farm: ChaosFarm, serial: str) -> str:
 
 
 def _outcomes(
-    run_folder: Path, planned: dict[Planned, CaseJob], trials: list[Trial]
+    run_folder: Path, manifest: Manifest, planned: dict[Planned, CaseJob], trials: list[Trial]
 ) -> dict[Planned, Outcome]:
     """Each planned case has exactly one accepted result, or a reason."""
     results = load_results(run_folder)
     missing = {(m.device_id, m.case_id): m.why for m in results.missing}
-    real = Counter((t.device_id, t.case_id) for t in trials if t.verdict is not Verdict.INFRA)
+    real = Counter((t.target, t.case_id) for t in trials if t.verdict is not Verdict.INFRA)
     unplanned = real.keys() - planned.keys()
     assert not unplanned, f"results that nobody planned: {unplanned}"
     twice = [key for key, count in real.items() if count > 1]
     assert not twice, f"more than one accepted result: {twice}"
-    counted = {(t.device_id, t.case_id): t for t in results.trials}
+    counted = {(t.target, t.case_id): t for t in results.trials}
     found: dict[Planned, Outcome] = {}
     for key in planned:
         trial = counted.get(key)
@@ -114,7 +115,8 @@ def _outcomes(
             assert trial.verdict is Verdict.PASS or trial.reason, f"{key}: {trial.verdict} without a reason"
         else:
             assert real[key] == 0, f"{key}: its result was accepted and is not in results.json"
-            why = missing.get(key, trial.reason if trial else "")
+            lost = missing.get((manifest.device_of(key[0]), key[1]), "")
+            why = lost or (trial.reason if trial else "")
             assert why, f"{key}: neither a result nor a reason"
             found[key] = Outcome("", why)
     return found

@@ -32,8 +32,8 @@ _PERCENTS = range(100, 150)
 def write_matrix(folder: Path, cases: int) -> Path:
     """``cases`` cases for each phone, an even number."""
     points = cases // 2
-    percents = min(points, len(_PERCENTS))
-    sizes = -(-points // percents)
+    percents = max(n for n in range(1, len(_PERCENTS) + 1) if points % n == 0)
+    sizes = points // percents
     path = folder / "matrix.yaml"
     text = _MATRIX.format(
         cases=cases,

@@ -9,7 +9,7 @@ from tests.phones import RunningPhone
 from workers.virtual.profile import PhoneProfile, load_profile
 
 _PROGRAM = Path(__file__).with_name("simulated_runner.py")
-_PROFILES = ("snapdragon-8-gen-3", "tensor-g2", "mid-mali", "old-android")
+_PROFILES = ("snapdragon-8-gen-3", "old-android", "tensor-g2", "mid-mali")
 
 
 def install_runner(folder: Path) -> Path:
@@ -22,8 +22,8 @@ def install_runner(folder: Path) -> Path:
 
 
 def profile_of(number: int, case_ms: int) -> PhoneProfile:
-    """Phones of four kinds in turn, each with a serial and a GPU of its own, cool and charged."""
-    base = load_profile(_PROFILES[number % len(_PROFILES)])
+    """Two phones of each kind, with a serial and a GPU of their own, cool and charged."""
+    base = load_profile(_PROFILES[number // 2 % len(_PROFILES)])
     settings = {"chaos/case_ms": str(case_ms), "chaos/renderer": f"Simulated GPU {number}"}
     return base.model_copy(update={"serial": f"TFCHAOS{number}", "settings": base.settings | settings})
 

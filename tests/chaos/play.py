@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,7 +66,7 @@ class _Run:
     """`tilefarm run`, started again whenever it ended without a report."""
 
     farm: ChaosFarm
-    matrix: Path
+    words: Sequence[str]
     process: "subprocess.Popen[bytes] | None" = None
     began_ns: int = 0
 
@@ -82,7 +83,7 @@ class _Run:
             )
 
     def first(self) -> None:
-        self.start("--matrix", str(self.matrix))
+        self.start(*self.words)
 
     def resume(self) -> None:
         self.start("--resume", self.folder().name)
@@ -107,10 +108,10 @@ class _Run:
             self.process.wait()
 
 
-def play(farm: ChaosFarm, matrix: Path, events: list[Event]) -> Played:
-    """Run the matrix to its report while the events happen, each once so many results are accepted."""
+def play(farm: ChaosFarm, words: Sequence[str], events: Sequence[Event]) -> Played:
+    """`tilefarm run` to its report while the events happen, each once so many results are accepted."""
     began = time.monotonic()
-    run = _Run(farm, matrix)
+    run = _Run(farm, words)
     run.first()
     try:
         played = Played(run.folder())

@@ -39,7 +39,7 @@ def test_whatever_is_killed_each_case_has_one_right_result_and_no_phone_works_fo
     events = story(SEED, cases=CASES * PHONES, phones=PHONES, shelves=2, events=len(KINDS))
     matrix = write_matrix(tmp_path, CASES)
     with chaos_farm(tmp_path, phones=PHONES, case_ms=CASE_MS) as farm:
-        played = play(farm, matrix, events)
+        played = play(farm, ["--matrix", str(matrix)], events)
         found = check(farm, played.run_folder)
         assert farm.redeliveries() > 0
     assert played.struck == events
