@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from orchestrator.cli.finish import Finished
-from orchestrator.domain.run_state import RunState
+from orchestrator.domain.run_state import RunState, Target
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.run import utc_now
-from orchestrator.execution.run_folder import Manifest
+from orchestrator.execution.run_folder import Manifest, RunFolder
 from workers.discovery import host_name
 
 EXIT_INTERRUPTED = 130
@@ -28,6 +28,7 @@ def tell_end(broker: Broker, finished: Finished) -> None:
             verdict=finished.summary.sentence,
             exit_code=finished.summary.exit_code,
             report=str(finished.reports.index.resolve()),
+            targets=_targets(finished.folder, manifest),
         )
     )
 
@@ -41,6 +42,23 @@ def tell_interrupted(broker: Broker, manifest: Manifest, why: str) -> None:
     broker.publish(
         replace(_last_known(broker, manifest), phase="cancelled", why=why, exit_code=EXIT_INTERRUPTED)
     )
+
+
+def _targets(folder: RunFolder, manifest: Manifest) -> list[Target]:
+    """Of the whole run: a dispatcher tells of what was left when it began, and its last news are seconds old."""
+    counted = {(trial.target, trial.case_id) for trial in folder.trials().values()}
+    devices = {d.device_id: d for d in manifest.planned.devices}
+    found: list[Target] = []
+    for target, jobs in manifest.wanted.items():
+        done = sum((target, job.case_id) in counted for job in jobs)
+        pool, total = manifest.pools.get(target), len(jobs)
+        if pool is not None:
+            name = f"any of {len(pool.devices)} {pool.soc}"
+            found.append(Target("", pool.soc, name, total, done, total - done, devices=pool.devices))
+        else:
+            soc, name = devices[target].soc.name, devices[target].name
+            found.append(Target(target, soc, name, total, done, total - done, devices=[target]))
+    return found
 
 
 def _last_known(broker: Broker, manifest: Manifest) -> RunState:
