@@ -9,8 +9,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.device_check import checked_profile
 from orchestrator.domain.digest import sha256_hex
-from orchestrator.domain.errors import InfraError, NotInstalled, TruncatedOutput
+from orchestrator.domain.errors import InfraError, NotInstalled, TruncatedOutput, WireError
+from orchestrator.domain.limits import printable
 from orchestrator.domain.profile import Profile
 from workers.canary import Latencies
 from workers.identity import is_virtual
@@ -70,7 +72,7 @@ def runner_build(properties: Mapping[str, str], runner_dir: Path) -> Path:
         preset = _PRESET_OF_ABI[abi]
         how = f"set ANDROID_NDK_HOME and run `make runner-android` (preset {preset})"
     else:
-        raise NotInstalled(f"no runner for ABI {abi!r}; known: {', '.join(_PRESET_OF_ABI)}")
+        raise NotInstalled(f"no runner for ABI {abi[:40]!r}; known: {', '.join(_PRESET_OF_ABI)}")
     path = runner_dir / preset / "tilefarm-runner"
     if not path.is_file():
         raise NotInstalled(f"runner for {abi or platform.machine()} is not built: {path} is missing; {how}")
@@ -116,9 +118,13 @@ def probe(device: Device, runner: str) -> list[Profile]:
 def _profile(serial: str, line: bytes) -> Profile:
     record = json.loads(line)
     if record.get("format") != RESULT_FORMAT:
-        raise TruncatedOutput(f"{serial}: probe speaks format {record.get('format')}, not {RESULT_FORMAT}")
+        spoken = printable(str(record.get("format")), 40)
+        raise TruncatedOutput(f"{serial}: probe speaks format {spoken}, not {RESULT_FORMAT}")
     try:
-        return _PROFILE.validate_python({k: v for k, v in record.items() if k not in ("type", "format")})
+        profile = _PROFILE.validate_python({k: v for k, v in record.items() if k not in ("type", "format")})
+        return checked_profile(profile, "bad profile")
     except ValidationError as e:
         first = e.errors(include_url=False)[0]
         raise TruncatedOutput(f"{serial}: bad profile: {first['loc']}: {first['msg']}") from e
+    except WireError as e:
+        raise TruncatedOutput(f"{serial}: {e}") from e

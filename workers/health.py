@@ -128,17 +128,17 @@ def _current(text: str) -> str:
 
 
 def _power(text: str) -> dict[str, str]:
-    match = re.search(r"^\s*mWakefulness=(Awake|Asleep|Dozing|Dreaming)\s*$", text, re.MULTILINE)
+    match = re.search(r"^[ \t]*mWakefulness=(Awake|Asleep|Dozing|Dreaming)[ \t]*$", text, re.MULTILINE)
     return {"wakefulness": match[1].lower()} if match else {}
 
 
 def _number(text: str, name: str) -> int | None:
-    match = re.search(rf"^\s*{name}: (-?\d{{1,6}})\s*$", text, re.MULTILINE)
+    match = re.search(rf"^[ \t]*{name}: (-?\d{{1,6}})[ \t]*$", text, re.MULTILINE)
     return int(match[1]) if match else None
 
 
 def _says_true(text: str, name: str) -> bool:
-    return re.search(rf"^\s*{name}: true\s*$", text, re.MULTILINE) is not None
+    return re.search(rf"^[ \t]*{name}: true[ \t]*$", text, re.MULTILINE) is not None
 
 
 def _text(output: bytes) -> str:

@@ -41,6 +41,8 @@ _MODEL_PROPERTIES: tuple[tuple[str, Confidence], ...] = (
 )
 """Strongest evidence first. ``ro.soc.*`` exist since Android 12."""
 VIRTUAL_PROPERTY = "ro.tilefarm.virtual"
+_LONGEST_WORD = 50
+"""Of an id; what is longer is told apart by its digest."""
 _LAVAPIPE_ID, _SWIFTSHADER_ID = "13", "10"
 """VkDriverId."""
 
@@ -69,8 +71,8 @@ def phone_id(properties: Mapping[str, str]) -> str:
         raise InfraError(
             "the phone tells no serial number (ro.serialno, ro.boot.serialno). If it is still booting, wait."
         )
-    maker = _slug(properties.get("ro.product.manufacturer", "")) or "phone"
-    slug = _slug(serial)
+    maker = _slug(properties.get("ro.product.manufacturer", ""))[:_LONGEST_WORD].strip("-") or "phone"
+    slug = _slug(serial)[:_LONGEST_WORD].strip("-")
     if slug == serial.lower() and (serial.isupper() or serial.islower() or serial.isdigit()):
         return f"{maker}-{slug}"
     return "-".join(part for part in (maker, slug, sha256_hex(serial.encode())[:6]) if part)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.device_check import presentable
 from orchestrator.domain.errors import InfraError
 from orchestrator.domain.profile import Profile
 from orchestrator.domain.settings import Settings
@@ -69,7 +70,7 @@ def _open_phone(device: AdbDevice, settings: Settings) -> Bench:
         virtual=virtual,
         health=read_health(device, CALL_TIMEOUT_S),
     )
-    return Bench(device, record, runner, blob_quota=settings.blob_quota)
+    return Bench(device, presentable(record), runner, blob_quota=settings.blob_quota)
 
 
 def _borrowed(profiles: Sequence[Profile], host: str) -> str:

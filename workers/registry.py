@@ -11,10 +11,11 @@ import redis
 import structlog
 
 from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.device_check import read_registration
 from orchestrator.domain.errors import InfraError, WireError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.names import DEVICE_KEY_PREFIX, HEARTBEAT_S, REGISTRATION_TTL_S, device_key
-from orchestrator.domain.wire import pack, unpack
+from orchestrator.domain.wire import pack
 from orchestrator.storage.redis_client import RedisClient
 
 TAKE_OVER_S = REGISTRATION_TTL_S + 2 * HEARTBEAT_S
@@ -42,7 +43,7 @@ def registrations(client: RedisClient) -> list[Registration]:
         text = client.get(key)
         try:
             if text is not None:
-                found.append(unpack(Registration, text, key.decode("utf-8", "replace")))
+                found.append(read_registration(text, key.decode("utf-8", "replace")))
         except WireError as e:
             log.warning("registration not read", error=str(e))
     return found
@@ -112,7 +113,7 @@ class Heartbeat:
         while not self._client.set(self._key, self._text, ex=REGISTRATION_TTL_S, nx=True):
             held = self._client.get(self._key)
             if held is not None and self._clock() > deadline:
-                raise AlreadyServed(unpack(Registration, held, self._key))
+                raise AlreadyServed(read_registration(held, self._key))
             self._stop.wait(POLL_S)
         self._thread.start()
 

@@ -12,10 +12,14 @@ from typing import Any, Literal, cast
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.domain.errors import TruncatedOutput
+from orchestrator.domain.limits import printable
 from orchestrator.domain.trial import Difference, Numerics, Sensors, Timing
+from workers.transports.lines import MAX_LINE_BYTES
 
-MAX_LINE_BYTES = 1 << 20
+MAX_STREAM_BYTES = 64 << 20
+"""Of a whole batch: a thousand cases with the longest logs that the runner writes."""
 RESULT_FORMAT = 1
+_LONGEST_DRIVER = 500
 
 Status = Literal["ok", "compile_failed", "unsupported", "crashed", "hung", "error"]
 
@@ -111,10 +115,13 @@ class ResultStream:
             return kind, ""
         self._digest.update(line)
         self._bytes += len(line)
+        if self._bytes > MAX_STREAM_BYTES:
+            raise TruncatedOutput(f"{self._source}: more than {MAX_STREAM_BYTES} bytes, which no batch gives")
         if kind == "hello":
             self._greet(record)
         if kind == "driver":
-            self._driver = f"{record.get('renderer', '')}; {record.get('version', '')}"
+            named = f"{record.get('renderer', '')}; {record.get('version', '')}"
+            self._driver = printable(named, _LONGEST_DRIVER)
         if kind == "end":
             self._records.append(CaseRecord(self._end(record), self._driver))
         return kind, str(record.get("case", ""))
@@ -136,16 +143,18 @@ class ResultStream:
     def _greet(self, record: dict[str, Any]) -> None:
         if record.get("format") != RESULT_FORMAT:
             raise TruncatedOutput(
-                f"{self._source}: runner speaks format {record.get('format')}, this host {RESULT_FORMAT}; "
-                "rebuild the runner with `make runner`"
+                f"{self._source}: runner speaks format {_short(record.get('format'))}, this host "
+                f"{RESULT_FORMAT}; rebuild the runner with `make runner`"
             )
         if self._run_id and record.get("run") != self._run_id:
-            raise TruncatedOutput(f"{self._source}: output of run {record.get('run')}, not {self._run_id}")
+            raise TruncatedOutput(
+                f"{self._source}: output of run {_short(record.get('run'))}, not {self._run_id}"
+            )
         self._greeted = True
 
     def _parse(self, line: bytes) -> dict[str, Any]:
         try:
-            record = json.loads(line)
+            record = json.loads(line, parse_int=_whole_number)
         except (ValueError, RecursionError) as e:
             raise TruncatedOutput(f"{self._source}: not a record: {line[:80]!r}") from e
         if not isinstance(record, dict):
@@ -157,11 +166,24 @@ class ResultStream:
             return _END.validate_python({k: v for k, v in record.items() if k != "type"})
         except ValidationError as e:
             first = e.errors(include_url=False)[0]
-            raise TruncatedOutput(f"{self._source}: bad end record: {first['loc']}: {first['msg']}") from e
+            at = ".".join(str(part)[:40] for part in first["loc"])
+            raise TruncatedOutput(f"{self._source}: bad end record: {at}: {first['msg']}") from e
 
     def _prove(self, record: dict[str, Any]) -> None:
         said = (record.get("cases"), record.get("bytes"), record.get("sha256"))
         seen = (len(self._records), self._bytes, self._digest.hexdigest())
         if said != seen:
-            raise TruncatedOutput(f"{self._source}: the final record says {said}, read were {seen}")
+            raise TruncatedOutput(f"{self._source}: the final record says {_short(said)}, read were {seen}")
         self._final = True
+
+
+def _whole_number(text: str) -> int:
+    """All of ours fit 64 bits: a longer one would overflow whatever computes with it."""
+    number = int(text)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError("a number beyond 64 bits")
+    return number
+
+
+def _short(value: object) -> str:
+    return printable(str(value), 200)

@@ -78,13 +78,19 @@ def _kept(case: CaseJob, end: EndRecord, trial: Trial) -> dict[str, tuple[int, s
     """Outputs without a reference that were asked for and kept: bytes and sha256 of each."""
     if trial.verdict is Verdict.INFRA:
         return {}
-    sizes = {b.name: b.count * ELEMENT_BYTES[b.dtype] for b in case.buffers}
     return {
-        name: (sizes[name], found.hash)
+        name: (_bytes(case, name), found.hash)
         for name, found in end.kept.items()
         if name in case.kept and found.kept
     }
 
 
 def _pull(device: Device, folder: str, case: CaseJob, buffer: str) -> bytes:
-    return device.pull(f"{folder}/tensors/{case.case_id}.{buffer}.bin", timeout_s=PUSH_TIMEOUT_S)
+    """Padding up to 4 bytes may follow."""
+    path = f"{folder}/tensors/{case.case_id}.{buffer}.bin"
+    return device.pull(path, timeout_s=PUSH_TIMEOUT_S, at_most=_bytes(case, buffer) + 4)
+
+
+def _bytes(case: CaseJob, buffer: str) -> int:
+    """Of a buffer of the case."""
+    return next((b.count * ELEMENT_BYTES[b.dtype] for b in case.buffers if b.name == buffer), 0)

@@ -61,12 +61,12 @@ def printable(text: str, at_most: int = 1000) -> str:
 
 
 def printables(value: T, at_most: int = 1000) -> T:
-    """A dataclass with all its text ``printable``, however deep."""
+    """A dataclass, list, tuple or dict with all its text ``printable``, however deep."""
     return cast("T", _cleaned(value, at_most))
 
 
 def _cleaned(value: object, at_most: int) -> object:
-    if isinstance(value, str):
+    if type(value) is str:  # and no word of an enum
         return printable(value, at_most)
     if is_dataclass(value) and not isinstance(value, type):
         changed: dict[str, Any] = {f.name: _cleaned(getattr(value, f.name), at_most) for f in fields(value)}

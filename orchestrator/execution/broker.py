@@ -1,6 +1,6 @@
 """The orchestrator's side of Redis: who is registered, what was sent, what came back."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from orchestrator.domain.agent import AgentReport
+from orchestrator.domain.device_check import read_registration, read_report
 from orchestrator.domain.errors import BrokerUnavailable, WireError
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch
@@ -76,12 +77,12 @@ class Broker:
 
     def registrations(self) -> dict[str, Registration]:
         """Devices that living workers serve now, by device id."""
-        found = self._all(Registration, DEVICE_KEY_PREFIX)
+        found = self._all(read_registration, DEVICE_KEY_PREFIX)
         return {r.record.device_id: r for r in sorted(found, key=lambda r: r.record.device_id)}
 
     def agents(self) -> list[AgentReport]:
         """Of every host that has one now."""
-        return self._all(AgentReport, AGENT_KEY_PREFIX)
+        return self._all(read_report, AGENT_KEY_PREFIX)
 
     def whereabouts(self, device_id: str) -> str:
         """What people and agents say of a device that no worker serves; empty: nothing."""
@@ -172,14 +173,14 @@ class Broker:
             for entry_id, fields in entries:
                 yield entry_id.decode(), _read(run_id, fields, f"{key} {entry_id.decode()}")
 
-    def _all(self, cls: type[T], prefix: str) -> list[T]:
+    def _all(self, read: Callable[[object, str], T], prefix: str) -> list[T]:
         """In order of their keys; what cannot be read is one host's affair and no reason to fail."""
         found: list[T] = []
         with self._reachable():
             for key in sorted(self._redis.scan_iter(match=f"{prefix}*")):
                 try:
                     if text := self._redis.get(key):
-                        found.append(unpack(cls, text, key.decode("utf-8", "replace")))
+                        found.append(read(text, key.decode("utf-8", "replace")))
                 except WireError as e:
                     log.warning("left out", error=str(e))
         return found

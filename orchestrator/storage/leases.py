@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import structlog
 
+from orchestrator.domain.device_check import read_hold
 from orchestrator.domain.errors import WireError
 from orchestrator.domain.lease import Hold, Lease
 from orchestrator.domain.names import (
@@ -17,7 +18,7 @@ from orchestrator.domain.names import (
     lease_key,
     token_key,
 )
-from orchestrator.domain.wire import pack, unpack
+from orchestrator.domain.wire import pack
 from orchestrator.storage.redis_client import RedisClient
 
 log = structlog.get_logger()
@@ -127,7 +128,7 @@ class Leases:
 def _read(device_id: str, text: bytes) -> Hold:
     """One that cannot be read (of another version, say) holds its device all the same."""
     try:
-        return unpack(Hold, text, hold_key(device_id))
+        return read_hold(text, hold_key(device_id))
     except WireError as e:
         log.warning("hold not read", error=str(e))
         return Hold(device_id, by="somebody", why=f"their words cannot be read ({e})", since="?")

@@ -16,6 +16,7 @@ from orchestrator.domain.agent import AgentReport, News, PhoneReport
 from orchestrator.domain.event import Registration
 from orchestrator.domain.health import Answered, Condition, Returned, Taken
 from orchestrator.domain.lease import Hold
+from orchestrator.domain.limits import printables
 from workers.agent.station import Station, World
 from workers.discovery import Reachable
 from workers.transports.adb_listing import PhoneListing
@@ -211,7 +212,8 @@ class Agent:
                 continue  # it is there, through its other link
             with _apart(station):
                 phones.append(self._phone(station, now))
-        return replace(self.report, adb=self.adb, phones=sorted(phones, key=lambda p: p.serial))
+        report = replace(self.report, adb=self.adb, phones=sorted(phones, key=lambda p: p.serial))
+        return printables(report)  # a phone's own words are among it
 
     def _phone(self, station: Station, now: float) -> PhoneReport:
         health = station.health

@@ -30,10 +30,10 @@ from workers.transports.adb_listing import PhoneListing, parse_listing
 from workers.transports.adb_push import PROVEN, UNTOLD, WRONG_DIGEST, check_finished, finish_argv
 from workers.transports.adb_shell import ShellCommand, kill_argv
 from workers.transports.adb_sync import Sync
-from workers.transports.base import CommandResult
+from workers.transports.base import MAX_PULL_BYTES, CommandResult
 from workers.transports.deadline import Deadline, IdleWatch
 from workers.transports.getprop import parse_properties
-from workers.transports.lines import LineSplitter
+from workers.transports.lines import LineSplitter, Whole
 from workers.transports.paths import absolute, below
 
 DEFAULT_PORT = 5037
@@ -41,6 +41,8 @@ _SERVER_S = 10.0
 """The server is on this machine or near it: it answers questions about itself at once."""
 _CLEAN_UP_S = 5.0
 """A call to a phone that has stalled altogether ends this much after its own deadline at the latest."""
+_LONGEST_SERVICE = 0xFFFF
+"""Its length travels as four hex digits: a longer one would be read as a shorter one and something else."""
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -93,6 +95,8 @@ class _Connection(AdbConnection):
 
     def ask(self, service: str) -> None:
         body = service.encode("utf-8", "surrogateescape")
+        if len(body) > _LONGEST_SERVICE:
+            raise InfraError(f"{self.deadline.what}: {len(body)} bytes are too long a command for adb")
         self.send_all(b"%04x" % len(body) + body, self.deadline.left())
         self.check_okay()
 
@@ -271,10 +275,10 @@ class AdbDevice:
     def run(
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
     ) -> CommandResult:
-        chunks: list[bytes] = []
         watch = IdleWatch(self._deadline(timeout_s, argv[0]), None)
-        code = self._execute(argv, chunks.append, watch, env)
-        return CommandResult(code, b"".join(chunks))
+        said = Whole(watch.total.what)
+        code = self._execute(argv, said.feed, watch, env)
+        return CommandResult(code, said.data)
 
     def stream(
         self,
@@ -285,8 +289,8 @@ class AdbDevice:
         idle_timeout_s: float,
         env: Mapping[str, str] | None = None,
     ) -> int:
-        lines = LineSplitter(on_line)
         watch = IdleWatch(self._deadline(timeout_s, argv[0]), idle_timeout_s)
+        lines = LineSplitter(on_line, watch.total.what)
         code = self._execute(argv, lines.feed, watch, env)
         lines.close()
         return code
@@ -299,7 +303,7 @@ class AdbDevice:
             self._send(partial, data, deadline)
             said = self._run_finish(finish_argv(partial, path, sha256_hex(data), mode), deadline)
             if said == UNTOLD:
-                if self._receive(partial, deadline) != data:
+                if self._receive(partial, deadline, len(data)) != data:
                     said = WRONG_DIGEST
                 else:
                     said = self._run_finish(finish_argv(partial, path, PROVEN, mode), deadline)
@@ -308,8 +312,8 @@ class AdbDevice:
             self._clean_up(["rm", "-f", partial])
             raise
 
-    def pull(self, path: str, *, timeout_s: float) -> bytes:
-        return self._receive(absolute(path), self._deadline(timeout_s, f"pull {path}"))
+    def pull(self, path: str, *, timeout_s: float, at_most: int = MAX_PULL_BYTES) -> bytes:
+        return self._receive(absolute(path), self._deadline(timeout_s, f"pull {path}"), at_most)
 
     def list_dir(self, path: str, *, timeout_s: float) -> Mapping[str, int]:
         deadline = self._deadline(timeout_s, f"list {path}")
@@ -378,9 +382,9 @@ class AdbDevice:
         with self._service("sync:", deadline) as connection:
             Sync(connection, deadline).send(path, data, int(time.time()))
 
-    def _receive(self, path: str, deadline: Deadline) -> bytes:
+    def _receive(self, path: str, deadline: Deadline, at_most: int) -> bytes:
         with self._service("sync:", deadline) as connection:
-            return Sync(connection, deadline).recv(path)
+            return Sync(connection, deadline).recv(path, at_most)
 
     def _run_finish(self, argv: Sequence[str], deadline: Deadline) -> str:
         return self.run(argv, timeout_s=deadline.left()).stdout.decode("utf-8", "replace").strip()

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from orchestrator.domain.limits import printable
+
 _STATES = (
     *("device", "offline", "unauthorized", "authorizing", "connecting"),
     *("recovery", "rescue", "sideload", "bootloader", "host", "detached"),
@@ -13,6 +15,9 @@ _PADDED = re.compile(rf"(?P<serial>\S.*?)\s+(?P<state>{_STATE})(?:\s+(?:usb:|[\w
 """A row of ``devices -l`` has spaces for the tab and ``key:value`` words after the state."""
 
 _BANNERS = ("* daemon", "List of devices", "adb server")
+
+_LONGEST_ROW = 1024
+_LONGEST_SERIAL = 200
 
 _REASONS = {
     "device": "",
@@ -46,6 +51,8 @@ def parse_listing(text: str) -> list[PhoneListing]:
             continue
         serial, tab, state = line.partition("\t")
         if not tab:
+            if len(line) > _LONGEST_ROW:
+                continue
             padded = _PADDED.match(line)
             if padded is None:
                 continue
@@ -55,10 +62,13 @@ def parse_listing(text: str) -> list[PhoneListing]:
 
 
 def _row(serial: str, text: str) -> PhoneListing:
+    if (shown := printable(serial, _LONGEST_SERIAL)) != serial:
+        why = f"its serial number has more than {_LONGEST_SERIAL} characters, or some that nobody can type"
+        return PhoneListing(shown, "unknown", why)
     if text.startswith(_NO_PERMISSIONS):
-        detail = text.removeprefix(_NO_PERMISSIONS).strip() or "see udev rules"
+        detail = printable(text.removeprefix(_NO_PERMISSIONS).strip(), 300) or "see udev rules"
         return PhoneListing(serial, _NO_PERMISSIONS, f"this user may not open the USB device {detail}")
     word = text.split(maxsplit=1)[0] if text else ""
     if word not in _STATES:
-        return PhoneListing(serial, "unknown", f"adb says {text!r}")
+        return PhoneListing(serial, "unknown", f"adb says {text[:80]!r}")
     return PhoneListing(serial, word, _REASONS.get(word, f"is in state {word}: boot it into Android"))

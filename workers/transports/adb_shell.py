@@ -22,6 +22,8 @@ Sink = Callable[[bytes], None]
 _STDOUT, _EXIT, _CLOSE_STDIN = 1, 3, 4
 _PACKET = struct.Struct("<BI")
 _CHUNK = 1 << 16
+_LONGEST_GREETING = 1 << 15
+"""What a phone's shell may say before it starts a command: some print a banner."""
 _LONGEST_PACKET = 1 << 24
 _HEADER = 'echo "$0 $$"; exec "$@"'
 """Run by ``sh -c HEADER NONCE ARGV…``: prints the nonce and the pid, then becomes the command."""
@@ -80,6 +82,8 @@ class Header:
             self._seen += data
             match = self._pattern.search(self._seen)
             if match is None:
+                if len(self._seen) > _LONGEST_GREETING:
+                    self.check("shell")
                 return
             self.pid, self._crlf = int(match[1]), bool(match[2])
             data, self._seen = self._seen[match.end() :], b""

@@ -16,6 +16,9 @@ _CHUNK = 64 * 1024
 _WORD = struct.Struct("<4sI")
 _STAT = struct.Struct("<III")
 _ENTRY = struct.Struct("<IIII")
+_LONGEST_NAME = 1024
+_MOST_FILES = 200_000
+"""In one folder. Blobs of a full cache are some ten thousand."""
 _SIZE_MODULUS = 1 << 32
 """STAT of old phones tells the size modulo 2^32."""
 
@@ -45,8 +48,12 @@ class Sync:
         if kind != b"OKAY":
             raise self._failure(kind, length)
 
-    def recv(self, path: str) -> bytes:
-        """Whole file; its size is compared with STAT."""
+    def recv(self, path: str, at_most: int) -> bytes:
+        """Whole file; its size is compared with STAT.
+
+        Raises:
+            TransferFailed: missing, or longer than ``at_most`` bytes, whatever STAT says.
+        """
         mode, size = self.stat(path)
         if mode == 0:
             raise TransferFailed(f"{self._deadline.what}: no such file, or it may not be read")
@@ -54,12 +61,18 @@ class Sync:
             raise TransferFailed(f"{self._deadline.what}: is a folder")
         self._request(b"RECV", path.encode())
         parts: list[bytes] = []
+        room = at_most
         while True:
             kind, length = self._word()
             if kind == b"DONE":
                 break
             if kind != b"DATA":
                 raise self._failure(kind, length)
+            room -= length
+            if room < 0:
+                raise TransferFailed(
+                    f"{self._deadline.what}: longer than the {at_most} bytes that are wanted"
+                )
             parts.append(self._exactly(length))
         data = b"".join(parts)
         if len(data) % _SIZE_MODULUS != size:
@@ -86,9 +99,13 @@ class Sync:
                 return found
             if kind != b"DENT":
                 raise TransferFailed(f"{self._deadline.what}: answered LIST with {kind!r}")
-            name = self._exactly(length).decode("utf-8", "surrogateescape")
+            if length > _LONGEST_NAME or len(found) == _MOST_FILES:
+                raise TransferFailed(f"{self._deadline.what}: a name of {length} bytes, or too many files")
+            name = self._exactly(length)
+            if b"/" in name or b"\0" in name:
+                raise TransferFailed(f"{self._deadline.what}: {name[:80]!r} is no name of a file")
             if stat.S_ISREG(mode):
-                found[name] = size
+                found[name.decode("utf-8", "surrogateescape")] = size
 
     def _request(self, kind: bytes, body: bytes) -> None:
         self._send(_WORD.pack(kind, len(body)) + body)

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+MAX_PULL_BYTES = 1 << 32
+"""What a phone says of a file's size is not taken as a reason to fill this host's memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
@@ -58,8 +61,8 @@ class Device(Protocol):
         Folders are made as needed; a partial file is removed."""
         ...
 
-    def pull(self, path: str, *, timeout_s: float) -> bytes:
-        """Whole file, its size checked. A missing file is TransferFailed."""
+    def pull(self, path: str, *, timeout_s: float, at_most: int = MAX_PULL_BYTES) -> bytes:
+        """Whole file, its size checked. A missing one, or one longer than ``at_most``, is TransferFailed."""
         ...
 
     def list_dir(self, path: str, *, timeout_s: float) -> Mapping[str, int]:

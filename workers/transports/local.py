@@ -18,9 +18,9 @@ from typing import IO
 import platformdirs
 
 from orchestrator.domain.errors import NoSpace, NotInstalled, TransferFailed
-from workers.transports.base import CommandResult
+from workers.transports.base import MAX_PULL_BYTES, CommandResult
 from workers.transports.deadline import Deadline, IdleWatch
-from workers.transports.lines import LineSplitter
+from workers.transports.lines import LineSplitter, Whole
 from workers.transports.paths import absolute, below, environment_name
 
 _CHUNK = 1 << 20
@@ -51,13 +51,13 @@ class LocalDevice:
     def run(
         self, argv: Sequence[str], *, timeout_s: float, env: Mapping[str, str] | None = None
     ) -> CommandResult:
-        chunks: list[bytes] = []
         watch = IdleWatch(Deadline.after(timeout_s, f"{self.serial}: {argv[0]}"), None)
+        said = Whole(watch.total.what)
         with tempfile.TemporaryFile() as errors:
-            code = self._execute(argv, chunks.append, watch, env, errors)
+            code = self._execute(argv, said.feed, watch, env, errors)
             size = errors.seek(0, os.SEEK_END)
             errors.seek(max(0, size - _STDERR_BYTES))
-            return CommandResult(code, b"".join(chunks), errors.read())
+            return CommandResult(code, said.data, errors.read())
 
     def stream(
         self,
@@ -68,8 +68,8 @@ class LocalDevice:
         idle_timeout_s: float,
         env: Mapping[str, str] | None = None,
     ) -> int:
-        lines = LineSplitter(on_line)
         watch = IdleWatch(Deadline.after(timeout_s, f"{self.serial}: {argv[0]}"), idle_timeout_s)
+        lines = LineSplitter(on_line, watch.total.what)
         code = self._execute(argv, lines.feed, watch, env)
         lines.close()
         return code
@@ -95,11 +95,15 @@ class LocalDevice:
             finally:
                 partial.unlink(missing_ok=True)
 
-    def pull(self, path: str, *, timeout_s: float) -> bytes:
+    def pull(self, path: str, *, timeout_s: float, at_most: int = MAX_PULL_BYTES) -> bytes:
         deadline = Deadline.after(timeout_s, f"{self.serial}: pull {path}")
         source = Path(absolute(path))
         with _reasons(f"{self.serial}: pull {path}"):
             size = source.stat().st_size
+            if size > at_most:
+                raise TransferFailed(
+                    f"{self.serial}: pull {path}: {size} bytes, at most {at_most} are wanted"
+                )
             data = b"".join(_chunks(source, deadline))
         if len(data) != size:
             raise TransferFailed(f"{self.serial}: pull {path}: {len(data)} bytes, expected {size}")

@@ -13,7 +13,7 @@ from orchestrator.domain.errors import DeviceLost, InfraError, NoSpace, Transfer
 from tests.results_fixture import device as device_record
 from tests.unit.workers import streams
 from workers.bench import Bench
-from workers.transports.base import CommandResult, Device
+from workers.transports.base import MAX_PULL_BYTES, CommandResult, Device
 
 RUNNER_NAME = "tilefarm-runner"
 WORKDIR = "/data/local/tmp/tilefarm"
@@ -118,11 +118,13 @@ class FakeDevice:
         self.modes[path] = mode
         self.pushed.append(path)
 
-    def pull(self, path: str, *, timeout_s: float) -> bytes:
+    def pull(self, path: str, *, timeout_s: float, at_most: int = MAX_PULL_BYTES) -> bytes:
         del timeout_s
         self.pulled.append(path)
         if path not in self.files:
             raise TransferFailed(f"{self.serial}: pull {path}: No such file or directory")
+        if len(self.files[path]) > at_most:
+            raise TransferFailed(f"{self.serial}: pull {path}: longer than {at_most} bytes")
         return self.on_pull(path, self.files[path])
 
     def list_dir(self, path: str, *, timeout_s: float) -> Mapping[str, int]:
