@@ -45,7 +45,7 @@ def tell_interrupted(broker: Broker, manifest: Manifest, why: str) -> None:
 
 
 def _targets(folder: RunFolder, manifest: Manifest) -> list[Target]:
-    """Of the whole run: a dispatcher tells of what was left when it began, and its last news are seconds old."""
+    """Of the whole run: its dispatcher told of what was left when it began, and some seconds ago."""
     counted = {(trial.target, trial.case_id) for trial in folder.trials().values()}
     devices = {d.device_id: d for d in manifest.planned.devices}
     found: list[Target] = []
