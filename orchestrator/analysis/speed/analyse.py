@@ -1,0 +1,120 @@
+"""A night of the whole farm, from histories to what is unusual: the rule's steps in their order."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.analysis.speed.baseline import History, Tonight, baseline_nights
+from orchestrator.analysis.speed.detectable import detectable, limit_p
+from orchestrator.analysis.speed.discovery import Screened, screen
+from orchestrator.analysis.speed.moderated import Deltas, deltas
+from orchestrator.analysis.speed.pooled import PHONES, Pooled, pool
+from orchestrator.analysis.speed.rows import Bools, Floats, Ints
+from orchestrator.analysis.speed.rule import RULE, Rule
+from orchestrator.analysis.speed.shift import Shifts, shifts
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Which series is what. A test is a case on a SoC; its series are that SoC's phones."""
+
+    device: Ints
+    """(series,) 0 … devices − 1"""
+    test: Ints
+    """(series,) 0 … tests − 1"""
+    soc: Ints
+    """(devices,) 0 … socs − 1"""
+    code_changed: Bools
+    """(tests,) The code hash is another than in the baseline."""
+    threshold: Floats
+    """(tests,) Smallest effect that matters, log ratio; ``rule.threshold`` where the kernel says nothing."""
+    sentinel: Bools
+    """(series,) Frozen cases whose code did not change."""
+
+    @property
+    def tests(self) -> int:
+        return len(self.code_changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """The common shift of each phone, judged like a series: a driver that slows all variants is here."""
+
+    deltas: Deltas
+    """(devices,)"""
+    pooled: Pooled
+    """(socs,)"""
+    screened: Screened
+    """(socs,)"""
+
+
+@dataclass(frozen=True, slots=True)
+class NightAnalysis:
+    shifts: Shifts
+    baseline: Bools
+    """(series, nights) that each was compared with."""
+    deltas: Deltas
+    """(series,) The common shift taken off."""
+    pooled: Pooled
+    """(tests,)"""
+    screened: Screened
+    """(tests,) Findings on SoCs."""
+    phone: Screened
+    """(series,) Findings of one phone that no finding of its SoC explains: items for who keeps the phones."""
+    everything: Everything
+    detectable: Floats
+    """(tests,) Log ratio that would have been found with ``rule.power``."""
+
+
+def analyse(matrix: Matrix, history: History, tonight: Tonight, rule: Rule = RULE) -> NightAnalysis:
+    baseline = baseline_nights(history, tonight, rule)
+    # Nights that no series uses cost time in every step.
+    used = baseline.any(axis=0)
+    past = np.where(baseline[:, used], history.log_ns[:, used], np.nan)
+    values = np.concatenate([past, tonight.log_ns[:, None]], axis=1)
+    devices = len(matrix.soc)
+    common = shifts(values, matrix.device, devices, matrix.sentinel, rule)
+    values -= common.taken_off[matrix.device]
+
+    each = deltas(values[:, :-1], values[:, -1], matrix.device, devices, rule)
+    pooled = pool(each, matrix.test, matrix.tests, rule)
+    repeatable = matrix.code_changed & (pooled.phones >= PHONES)
+    screened = screen(pooled.p, pooled.delta, pooled.agree, repeatable, matrix.threshold, rule)
+    return NightAnalysis(
+        shifts=common,
+        baseline=baseline,
+        deltas=each,
+        pooled=pooled,
+        screened=screened,
+        phone=_phone(matrix, each, pooled, screened, rule),
+        everything=_everything(matrix, common, rule),
+        detectable=detectable(
+            pooled.se, pooled.df, limit_p(pooled.p, screened.q, rule), matrix.threshold, rule
+        ),
+    )
+
+
+def _phone(matrix: Matrix, each: Deltas, pooled: Pooled, screened: Screened, rule: Rule) -> Screened:
+    of = matrix.test
+    alone = np.ones(len(of), np.bool_)
+    own = screen(each.p, each.delta, alone, matrix.code_changed[of], matrix.threshold[of], rule)
+    explained = screened.found[of] & (np.sign(pooled.delta[of]) == np.sign(each.delta))
+    asked = (
+        screened.suspect[of] & (np.sign(pooled.delta[of]) == np.sign(each.delta)) & (pooled.phones[of] > 1)
+    )
+    return Screened(own.q, own.found & ~explained, own.suspect & ~explained & ~asked)
+
+
+def _everything(matrix: Matrix, common: Shifts, rule: Rule) -> Everything:
+    """Phones are few: their shifts share one prior."""
+    phones = len(matrix.soc)
+    moved = common.all
+    if moved.shape[1] < 2:
+        moved = np.full((phones, 2), np.nan)
+    one = np.zeros(phones, np.int64)
+    past = moved[:, :-1][:, -rule.window :]
+    each = deltas(past, moved[:, -1], one, 1, rule)
+    socs = int(matrix.soc.max()) + 1 if phones else 0
+    pooled = pool(each, matrix.soc, socs, rule)
+    no_code, threshold = np.zeros(socs, np.bool_), np.full(socs, rule.threshold)
+    return Everything(each, pooled, screen(pooled.p, pooled.delta, pooled.agree, no_code, threshold, rule))
