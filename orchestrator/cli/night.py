@@ -13,7 +13,7 @@ import redis
 
 from orchestrator.cli.finish import Finished
 from orchestrator.cli.new_run import new_run
-from orchestrator.cli.output import duration_text, say
+from orchestrator.cli.output import say
 from orchestrator.cli.prepare import Wanted
 from orchestrator.cli.resume import close_run, resume_run
 from orchestrator.domain.errors import BrokerUnavailable, InfraError, TilefarmError, UsageError
@@ -50,7 +50,7 @@ def run_night(settings: Settings, night: str, wanted: Wanted) -> Finished:
         try:
             finished = _carry_out(settings, record, replace(wanted, suite=record.suite, night=record))
         except TilefarmError as e:
-            _keep(settings, nights, _after_error(record, e, datetime.now(UTC)))
+            _keep(settings, nights, _after_error(record, e, _now()))
             raise
         summary = finished.summary
         _keep(
@@ -70,13 +70,13 @@ def run_night(settings: Settings, night: str, wanted: Wanted) -> Finished:
 
 def _carry_out(settings: Settings, record: NightRecord, wanted: Wanted) -> Finished:
     folder = RunFolder(settings.out / "runs" / record.run_id)
-    why = f"the night's deadline of {duration_text(record.deadline_s)}"
-    if datetime.now(UTC) < record.closes_at:
+    why = f"the night's deadline of {record.deadline_s / 3600:g} h"
+    if _now() < record.closes_at:
         try:
             with ends_at(record.closes_at, lambda: _cancel(settings, record.run_id, why)):
                 return _run(settings, record, wanted, folder)
         except BrokerUnavailable:
-            if datetime.now(UTC) < record.closes_at or not _planned(folder):
+            if _now() < record.closes_at or not _planned(folder):
                 raise
     if not _planned(folder):
         last = f"; last: {record.why}" if record.why else ""
@@ -128,5 +128,9 @@ def _keep(settings: Settings, nights: NightFolder, record: NightRecord) -> None:
             client.close()
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 def _utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return _now().isoformat(timespec="seconds")

@@ -105,8 +105,9 @@ def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) ->
 
 def close_run(folder: RunFolder, settings: Settings, max_slowdown: float | None, why: str = "") -> Finished:
     """The report of what is on disk, without a farm; what has no result is missing, because of ``why``."""
+    given_up = dict.fromkeys(folder.unfinished(), why)
     with LiveProgress(news, {}, lambda: None) as watcher:
-        results = carry_out(folder, _NothingToSend(why), watcher, settings.out)
+        results = carry_out(folder, _NothingToSend(), watcher, settings.out, given_up)
     return _reported(folder, results, settings, max_slowdown)
 
 
@@ -121,10 +122,7 @@ def _reported(
 
 
 class _NothingToSend:
-    """The farm of a run that needs no device any more, or that has ended, and why."""
-
-    def __init__(self, ended: str) -> None:
-        self._ended = ended
+    """The farm of a run that needs no device any more."""
 
     def epoch(self) -> str:
         return "none"
@@ -143,7 +141,7 @@ class _NothingToSend:
 
     def cancelled(self, run_id: str) -> str:
         del run_id
-        return self._ended
+        return ""
 
     def given_up(self, run_id: str) -> Mapping[str, str]:
         del run_id

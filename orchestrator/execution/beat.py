@@ -19,6 +19,8 @@ MAX_SLEEP_S = 5
 """Between two ticks, and so between two signs of life."""
 SET_BACK_S = 1.0
 """A clock that goes back by less is a correction, and needs nothing."""
+EXPIRES_S = 60.0
+"""A message that lives shorter may be read by nobody, on a host that is busy for a moment."""
 log = structlog.get_logger()
 
 
@@ -36,7 +38,7 @@ def make_scheduler(broker_url: str, every_s: float) -> Scheduler:
                 "task": NIGHTS_TASK,
                 "schedule": timedelta(seconds=every_s),
                 # Who reads it later has looked at its own start, or gets the next one.
-                "options": {"queue": ORCHESTRATOR_QUEUE, "expires": every_s},
+                "options": {"queue": ORCHESTRATOR_QUEUE, "expires": max(every_s, EXPIRES_S)},
             }
         },
     )
