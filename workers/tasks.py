@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+import redis
 import structlog
 from celery import Celery, Task
 
@@ -13,6 +14,7 @@ from orchestrator.domain.errors import InfraError, LeaseLost, RunCancelled, Tile
 from orchestrator.domain.event import Progress
 from orchestrator.domain.health import Failed, Gates, Vitals, Vouched
 from orchestrator.domain.job import Batch, CaseJob
+from orchestrator.domain.limits import printable
 from orchestrator.domain.names import RUN_BATCH_TASK, celery_settings
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
@@ -82,7 +84,15 @@ def handle(
         redis.RedisError: Redis was away for longer than ``patience.OUTAGE_S``.
     """
     sink = ResultSink(client, batch.run_id, batch.planned_for)
-    reason = _done(batch, bench, client, holder, sink)
+    try:
+        reason = _done(batch, bench, client, holder, sink)
+    except redis.RedisError:
+        raise
+    except Exception as e:  # a fault of ours: without a word its run would wait in vain, then lose the device
+        log.exception("unexpected", run=batch.run_id, batch=batch.batch_id)
+        for trial in infra_trials(bench, batch.run_id, batch.cases, printable(f"{type(e).__name__}: {e}")):
+            sink.insert(trial)
+        return None
     if not reason:
         return None
     if not batch.device_id and batch.handed_back < HAND_BACKS:

@@ -79,6 +79,25 @@ def test_g3_01_what_a_killed_worker_had_done_is_left_out(
     assert [t.case_id for t in trials(redis_url, "task-part")] == ["case-1", "case-2"]
 
 
+def test_g3_07_what_nobody_thought_of_has_a_name_and_takes_no_other_result(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
+) -> None:
+    """G3-07: a task that raises would leave its run waiting until it gives the whole device up."""
+    one, two = stock.job("case-1"), stock.job("case-2")
+    handle(stock.batch(one, run_id="task-raises"), bench(phone), client, "worker-1")
+
+    def fails(_text: bytes) -> bytes:
+        raise KeyError("no such\x1b key")
+
+    phone.stdout = fails
+    handle(stock.batch(one, two, run_id="task-raises"), bench(phone), client, "worker-1")
+    found = {t.case_id: (t.verdict, t.reason) for t in trials(redis_url, "task-raises")}
+    assert found == {
+        "case-1": (Verdict.PASS, ""),
+        "case-2": (Verdict.INFRA, "KeyError: 'no such\\x1b key'"),
+    }
+
+
 @pytest.mark.parametrize("lock", ["device-fake-1", "resource-cpu@buildhost"])
 def test_a_device_that_never_comes_free_gives_infra_rows(
     phone: FakeDevice,
