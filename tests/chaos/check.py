@@ -14,7 +14,6 @@ from orchestrator.domain.job import CaseJob
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import from_json
-from orchestrator.execution.manifest import Manifest
 from orchestrator.execution.run_folder import RunFolder, load_results
 from orchestrator.storage.blobs import BlobStore
 from tests.chaos.farm import ChaosFarm
@@ -70,14 +69,14 @@ def check(farm: ChaosFarm, run_folder: Path) -> Found:
     assert not twice, f"trials.jsonl holds these keys more than once: {twice}"
     manifest = folder.manifest()
     planned = {(target, job.case_id): job for target, jobs in manifest.wanted.items() for job in jobs}
-    outcomes = _outcomes(run_folder, manifest, planned, trials)
+    devices = {target: manifest.device_of(target) for target in manifest.wanted}
+    outcomes = _outcomes(run_folder, devices, planned, trials)
     store = BlobStore(manifest.blob_store)
     for trial in trials:
         if trial.verdict is Verdict.PASS:
             _is_right(trial, planned[trial.target, trial.case_id], store)
     told = {phone.phone.serial: notes(phone) for phone in farm.phones}
-    devices = {d.device_id: d.serial for d in manifest.planned.devices}
-    by_device = {device: told[_number(farm, serial)] for device, serial in devices.items()}
+    by_device = {d.device_id: told[_number(farm, d.serial)] for d in manifest.planned.devices}
     _no_double_lease(trials, by_device)
     for phone in farm.phones:
         root = str(phone.phone.root.folder)
@@ -94,7 +93,7 @@ def _number(farm: ChaosFarm, serial: str) -> str:
 
 
 def _outcomes(
-    run_folder: Path, manifest: Manifest, planned: dict[Planned, CaseJob], trials: list[Trial]
+    run_folder: Path, devices: dict[str, str], planned: dict[Planned, CaseJob], trials: list[Trial]
 ) -> dict[Planned, Outcome]:
     """Each planned case has exactly one accepted result, or a reason."""
     results = load_results(run_folder)
@@ -115,7 +114,7 @@ def _outcomes(
             assert trial.verdict is Verdict.PASS or trial.reason, f"{key}: {trial.verdict} without a reason"
         else:
             assert real[key] == 0, f"{key}: its result was accepted and is not in results.json"
-            lost = missing.get((manifest.device_of(key[0]), key[1]), "")
+            lost = missing.get((devices[key[0]], key[1]), "")
             why = lost or (trial.reason if trial else "")
             assert why, f"{key}: neither a result nor a reason"
             found[key] = Outcome("", why)
