@@ -67,7 +67,7 @@ def _print(found: Sequence[Pending], now: datetime) -> None:
 
 
 def _job_text(job: Pending, now: datetime) -> str:
-    """``Xiaomi 14: 6 cases, waits for 62 s, begins in 60 s, done in 90 s``."""
+    """``Xiaomi 14 (xiaomi-8a1b2c3d): 6 cases, waits for 62 s, begins in 60 s, done in 90 s``."""
     facts = [f"{job.cases} {'case' if job.cases == 1 else 'cases'}"] if job.cases else []
     facts += [f"waits for {duration_text(seconds_since(job.since, now))}"] if job.since else []
     if job.since and job.begins_s is not None:

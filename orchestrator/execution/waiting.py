@@ -69,7 +69,7 @@ def _living(run: RunState, target: Target, seen: Seen, phones: Phones, cast: For
         suite=run.suite,
         user=run.user,
         lane=run.lane,
-        target=target.name or target.device_id or target.soc,
+        target=_named(target),
         cases=target.left,
         since=target.waiting_since,
         why=why,
@@ -118,7 +118,7 @@ def _nobodys(run: RunState, seen: Seen, phones: Phones) -> list[Pending]:
     return [
         replace(
             _unplanned(run, why),
-            target=target.name or target.device_id or target.soc,
+            target=_named(target),
             cases=target.left,
             matches=phones.matches(target),
         )
@@ -142,6 +142,12 @@ def _work(run: RunState, target: Target, now: datetime) -> Work:
         waited_s=seconds_since(target.waiting_since, now),
         running=running(target),
     )
+
+
+def _named(target: Target) -> str:
+    """Phones of one model share their name."""
+    named = target.name or target.soc
+    return f"{named} ({target.device_id})" if target.device_id else named
 
 
 def _told(seconds: float) -> float | None:

@@ -77,7 +77,7 @@ def test_each_pending_job_is_explained_with_an_estimate(farm: RedisClient, invok
         "  any of 3 SM8650: 40 cases, waits for 5 min, begins in 60 s, done in 4 min",
         f"    {waiting['why'][0]}",
         "r2  smoke of night@big, nightly",
-        "  Phone C: 800 cases, done in 53 min",
+        "  Phone C (c): 800 cases, done in 53 min",
         "    a batch of it runs",
     ]
 
@@ -94,7 +94,7 @@ def test_what_nobody_carries_out_is_told_with_what_to_do(farm: RedisClient, invo
     assert waits["why"] == ["no orchestrator serves this farm now: start `tilefarm orchestrator`"]
     assert left["begins_s"] is left["ends_s"] is waits["begins_s"] is None
     shown = invoke("queue").stdout.splitlines()
-    assert shown[1] == "  Phone C: 800 cases, waits for 5 min, nobody can tell when it is done"
+    assert shown[1] == "  Phone C (c): 800 cases, waits for 5 min, nobody can tell when it is done"
     assert shown[2] == f"    {left['why'][0]}"
     assert shown[4] == "  waits for 5 min"
 
@@ -108,7 +108,7 @@ def test_hostile_names_and_words_are_shown_and_never_obeyed(farm: RedisClient, i
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "\\u001b[2J[red]\\u202eevil\\u000aline" in shown
-    assert jobs(invoke)[0]["target"] == hostile
+    assert jobs(invoke)[0]["target"] == f"{hostile} (c)"
 
 
 def test_an_empty_farm_says_so(farm: RedisClient, invoke: Invoke) -> None:

@@ -68,7 +68,7 @@ def whys(seen: Seen, runs: Sequence[RunState], run_id: str) -> list[str]:
 def test_a_job_says_whose_it_is_what_is_left_and_since_when_it_waits() -> None:
     job = only(FARM, run("r1", target("a")))
     assert (job.run_id, job.user, job.suite, job.lane) == ("r1", "anna@desk", "smoke", "ondemand")
-    assert (job.target, job.cases, job.since) == ("Phone a", 5, SINCE)
+    assert (job.target, job.cases, job.since) == ("Phone a (a)", 5, SINCE)
     assert job.why == ["its phone is free"]
     assert (job.begins_s, job.ends_s) == (0.0, 60.0)
 
@@ -212,7 +212,7 @@ def test_what_its_worker_waits_for_is_told_once() -> None:
 def test_a_run_that_nobody_carries_out_says_how_to_go_on() -> None:
     job = only(FARM, run("r1", target("a"), live=False))
     what = "its run is not carried out by anybody now: `tilefarm run --resume r1` on desk goes on with it"
-    assert (job.why, job.cases, job.target) == ([what], 5, "Phone a")
+    assert (job.why, job.cases, job.target) == ([what], 5, "Phone a (a)")
     assert (job.begins_s, job.ends_s) == (None, None)
     odd = only(FARM, run("r1", target("a"), live=False, run_id="x; reboot"))
     assert "--resume 'x; reboot'`" in odd.why[0]
