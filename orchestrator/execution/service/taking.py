@@ -69,13 +69,10 @@ class Taken:
         store = BlobStore(submission.blob_store)
         where = f"{submission.run_id}: manifest {submission.manifest[:12]}"
         manifest = from_json(Manifest, store.get(submission.manifest, at_most=MANIFEST_BYTES), where)
-        run_id = manifest.planned.run.run_id
-        if (run_id, manifest.lane, manifest.blob_store) != (
-            submission.run_id,
-            submission.lane,
-            submission.blob_store,
-        ):
-            raise WireError(f"{where}: of run {run_id[:80]!r}, or of another lane or blob store")
+        theirs = (manifest.planned.run.run_id, manifest.lane, manifest.user, manifest.blob_store)
+        ours = (submission.run_id, submission.lane, submission.user, submission.blob_store)
+        if theirs != ours:
+            raise WireError(f"{where}: of another run, lane, user or blob store: {str(theirs)[:200]}")
         known = _known(submission, store)
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".making-") as scratch:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch, BufferJob, CaseJob, CheckJob, PassJob
 from orchestrator.domain.results import Excluded, Missing, Pruned
+from orchestrator.domain.submission import Service, Submission
 from orchestrator.domain.trial import Difference, Element, Sensors
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.run_folder import Manifest
@@ -66,5 +67,9 @@ MESSAGES: list[object] = [
     Registration(DEVICE, "w1", "2026-12-01T01:00:00+00:00", 4711),
     Progress("local-1", "started", "c" * 16, "b1"),
     RESULTS,
+    Submission(
+        "20261201T010203Z-smoke-4c1f", "smoke", "ann@desk", "nightly", "now", "desk", "s3://b", "a" * 64
+    ),
+    Service("orchestrator", "host", 4711, "2026-12-01T01:00:00+00:00", "/out"),
     Manifest(RESULTS, {"local-1": [JOB]}, "file:///blobs", "nightly"),
 ]
