@@ -16,7 +16,7 @@ from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.errors import BrokerUnavailable, InfraError
 from orchestrator.domain.names import agent_key
 from orchestrator.domain.settings import Settings
-from orchestrator.domain.wire import from_json, to_json
+from orchestrator.domain.wire import to_json, unpack
 from orchestrator.storage.broker_health import broker_health
 from orchestrator.storage.redis_client import RedisClient, connect, shown
 from orchestrator.storage.submissions import Submissions
@@ -96,6 +96,6 @@ def _agent(client: RedisClient, _part: Part, host: str) -> Finding | None:
     text = client.get(key)
     if not text:
         return None
-    report = from_json(AgentReport, text, key)
+    report = unpack(AgentReport, text, key)
     line = f"agent on {host}: process {report.pid} since {report.started_at}, {len(report.phones)} phones"
     return line, json.loads(to_json(report))

@@ -11,7 +11,7 @@ from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.errors import BrokerUnavailable, InfraError, UsageError
 from orchestrator.domain.names import agent_key
 from orchestrator.domain.submission import Service
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import pack
 from orchestrator.storage.broker_health import BrokerHealth
 from orchestrator.storage.submissions import Submissions
 from tests.unit.cli.conftest import Invoke
@@ -50,7 +50,7 @@ def test_a_service_lives_while_its_key_is_there(part: str, invoke: Invoke, farm_
 def test_an_agent_of_another_host_can_be_asked_about(invoke: Invoke, farm_redis: Any) -> None:
     key = agent_key("health-shelf")
     assert isinstance(invoke("health", "agent", "--host", "health-shelf").exception, InfraError)
-    farm_redis.set(key, to_json(AgentReport("health-shelf", 12, SINCE, "adb")), ex=60)
+    farm_redis.set(key, pack(AgentReport("health-shelf", 12, SINCE, "adb")), ex=60)
     try:
         assert (
             "agent on health-shelf: process 12" in invoke("health", "agent", "--host", "health-shelf").stderr
