@@ -12,9 +12,10 @@ from orchestrator.cli.fleet import Fleet
 from orchestrator.cli.live import LiveProgress
 from orchestrator.cli.output import news, say
 from orchestrator.domain.device import DeviceRecord
-from orchestrator.domain.errors import BrokerUnavailable
+from orchestrator.domain.errors import BrokerUnavailable, KernelFolderError
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.dispatch import FARM_GONE_S, FARM_OUTAGE_S, DispatchLimits
+from orchestrator.execution.preparation import Preparation
 from orchestrator.execution.run import carry_out
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.storage.redis_client import shown
@@ -27,6 +28,7 @@ def dispatch(
     settings: Settings,
     planned_s: Mapping[str, float],
     max_slowdown: float | None,
+    preparation: Preparation | None = None,
     *,
     unattended: bool = False,
 ) -> Finished:
@@ -34,10 +36,12 @@ def dispatch(
 
     Args:
         planned_s: device id → estimated seconds, as far as known.
+        preparation: of what the folder has no jobs for yet.
         unattended: whoever ends this command does not mean to end the run.
 
     Raises:
         BrokerUnavailable: Redis went away; says how to complete the run.
+        KernelFolderError: a kernel's own code failed in the preparation; the run is ended everywhere.
         typer.Exit: Ctrl-C or SIGTERM, after saying the same.
     """
     run_id = folder.path.name
@@ -45,16 +49,20 @@ def dispatch(
     planned = manifest.planned.devices
     names = {d.device_id: f"{d.name} ({d.soc.name})" for d in planned}
     names |= {i: f"any of {len(pool.devices)} {pool.soc}" for i, pool in manifest.pools.items()}
-    devices = {
-        i: (names[i], len(jobs), planned_s.get(i, 0.0)) for i, jobs in folder.unfinished().items() if jobs
-    }
+    later = {i: len(preparation.left(i)) if preparation else 0 for i in manifest.wanted}
+    counts = {i: len(jobs) + later[i] for i, jobs in folder.unfinished().items()}
+    devices = {i: (names[i], count, planned_s.get(i, 0.0)) for i, count in counts.items() if count}
     # A private worker is started again by this command, so that one which stays away is noticed soon.
     farm = DispatchLimits(gone_s=FARM_GONE_S, outage_s=FARM_OUTAGE_S)
     limits = farm if settings.broker else DispatchLimits()
     absent = {} if settings.broker else absent_devices(planned, fleet)
     try:
         with LiveProgress(news, devices, fleet.revive) as watcher:
-            results = carry_out(folder, fleet.broker, watcher, settings.out, absent, limits)
+            results = carry_out(folder, fleet.broker, watcher, settings.out, absent, limits, preparation)
+    except KernelFolderError as e:
+        with suppress(BrokerUnavailable):
+            fleet.broker.cancel(run_id, f"its kernels failed: {str(e).partition(chr(10))[0]}")
+        raise
     except KeyboardInterrupt:
         if settings.broker and not unattended:  # private workers end with this command
             why = f"cancelled by Ctrl-C on {host_name()}"

@@ -6,7 +6,7 @@ from orchestrator.cli.dispatch import dispatch
 from orchestrator.cli.finish import Finished
 from orchestrator.cli.fleet import log_folder, open_fleet
 from orchestrator.cli.output import say
-from orchestrator.cli.prepare import Wanted, check, prepare
+from orchestrator.cli.prepare import Wanted, begin, check
 from orchestrator.domain.settings import Settings
 
 
@@ -21,6 +21,9 @@ def new_run(settings: Settings, wanted: Wanted, run_id: str, *, unattended: bool
     with ExitStack() as stack:
         logs = log_folder(settings, run_id)
         fleet = stack.enter_context(open_fleet(settings, wanted.device, logs, say))
-        folder, plan = prepare(checked, fleet, settings, run_id, settings.out)
+        folder, plan, preparation = begin(checked, fleet, settings, run_id)
+        stack.callback(preparation.stop)
         planned_s = {d.device.device_id: d.seconds for d in plan.devices}
-        return dispatch(folder, fleet, settings, planned_s, wanted.max_slowdown, unattended=unattended)
+        return dispatch(
+            folder, fleet, settings, planned_s, wanted.max_slowdown, preparation, unattended=unattended
+        )

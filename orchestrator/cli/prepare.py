@@ -2,9 +2,12 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from rich.status import Status
 
 from orchestrator.cli.fleet import Fleet
 from orchestrator.cli.options import Inputs, load_inputs, phones_wanted
@@ -15,8 +18,9 @@ from orchestrator.domain.names import Lane
 from orchestrator.domain.night import NightRecord
 from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
+from orchestrator.execution.preparation import Preparation
 from orchestrator.execution.roll_call import Rolls
-from orchestrator.execution.run import Asked, Request, start_run
+from orchestrator.execution.run import Asked, Request, begin_run, start_run
 from orchestrator.execution.run_folder import RunFolder, previous_results
 from orchestrator.execution.spirv import cache_folder
 from orchestrator.planning.plan import Plan, build_plan
@@ -80,6 +84,35 @@ def prepare(
         InfraError: there is no device.
         KernelFolderError: a kernel's own code failed.
     """
+    plan, request = _planned(checked, fleet, settings, run_id, out)
+    doing = "rendering shaders and computing references"
+    with news.status(doing) as status:
+        folder = start_run(plan, checked.inputs.loaded, request, _told(status, doing))
+    return folder, plan
+
+
+def begin(
+    checked: Checked, fleet: Fleet, settings: Settings, run_id: str
+) -> tuple[RunFolder, Plan, Preparation]:
+    """Plan for the fleet's devices and make the run's folder; shaders and references are made while devices
+    work on what is ready.
+
+    Raises:
+        InfraError: there is no device.
+        KernelFolderError: a kernel's own code failed.
+    """
+    plan, request = _planned(checked, fleet, settings, run_id, settings.out)
+    folder, preparation = begin_run(plan, checked.inputs.loaded, request)
+    return folder, plan, preparation
+
+
+def _told(status: Status, doing: str) -> Callable[[int], None]:
+    return lambda done: status.update(f"{doing}: {done} cases")
+
+
+def _planned(
+    checked: Checked, fleet: Fleet, settings: Settings, run_id: str, out: Path
+) -> tuple[Plan, Request]:
     wanted, inputs = checked.wanted, checked.inputs
     if wanted.night is not None and wanted.whole_suite:
         fleet.missing += _roll_call(fleet, Rolls(settings.out), wanted.suite, run_id)
@@ -112,10 +145,7 @@ def prepare(
         asked=_asked(checked),
         user=person(),
     )
-    doing = "rendering shaders and computing references"
-    with news.status(doing) as status:
-        folder = start_run(plan, inputs.loaded, request, lambda done: status.update(f"{doing}: {done} cases"))
-    return folder, plan
+    return plan, request
 
 
 def _roll_call(fleet: Fleet, rolls: Rolls, suite: str, run_id: str) -> list[Missing]:

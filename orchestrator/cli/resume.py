@@ -12,6 +12,7 @@ from orchestrator.cli.ending import tell_end
 from orchestrator.cli.finish import Finished, finish_run
 from orchestrator.cli.fleet import log_folder, open_fleet
 from orchestrator.cli.live import LiveProgress
+from orchestrator.cli.options import load_all_kernels
 from orchestrator.cli.output import news, say
 from orchestrator.domain.errors import BrokerUnavailable, UsageError
 from orchestrator.domain.event import Progress, Registration
@@ -22,8 +23,10 @@ from orchestrator.domain.run_state import RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
 from orchestrator.execution.broker import Broker
-from orchestrator.execution.run import carry_out
+from orchestrator.execution.preparation import Preparation
+from orchestrator.execution.run import carry_out, go_on_preparing
 from orchestrator.execution.run_folder import RunFolder, find_run, load_results
+from orchestrator.execution.spirv import cache_folder
 
 FIXED = {
     "suite": "--suite",
@@ -78,7 +81,10 @@ def resume_run(
     """
     folder = resumable(settings.out, name)
     manifest = folder.manifest()
-    left = {device_id: len(jobs) for device_id, jobs in folder.unfinished().items() if jobs}
+    preparation = _preparation(folder, settings)
+    later = {t: len(preparation.left(t)) if preparation else 0 for t in manifest.wanted}
+    counts = {target: len(jobs) + later[target] for target, jobs in folder.unfinished().items()}
+    left = {target: count for target, count in counts.items() if count}
     say(f"run {folder.path.name}: {sum(left.values())} trials left")
     if not left:
         return _ended(folder, settings, max_slowdown)
@@ -86,13 +92,28 @@ def resume_run(
     needed = {i for target in left for i in (pools[target].devices if target in pools else [target])}
     wanted = [d.serial for d in manifest.planned.devices if d.device_id in needed]
     with ExitStack() as stack:
+        if preparation is not None:
+            stack.callback(preparation.stop)
         logs = log_folder(settings, folder.path.name)
         fleet = stack.enter_context(open_fleet(settings, wanted, logs, say))
         if not unattended:
             fleet.broker.go_on(folder.path.name)
         for lost in fleet.missing:
             say(f"warning: {lost.device_id}: {lost.why}")
-        return dispatch(folder, fleet, settings, {}, max_slowdown, unattended=unattended)
+        return dispatch(folder, fleet, settings, {}, max_slowdown, preparation, unattended=unattended)
+
+
+def _preparation(folder: RunFolder, settings: Settings) -> Preparation | None:
+    """Of what was not prepared when the run was cut off, where its kernels are still the same."""
+    manifest = folder.manifest()
+    unprepared = sum(len(waiting) for waiting in manifest.unprepared.values())
+    if not unprepared:
+        return None
+    loaded = load_all_kernels([Path(k) for k in manifest.planned.run.kernels])
+    preparation = go_on_preparing(folder, loaded, cache_folder(settings))
+    if preparation is None:
+        say(f"warning: {unprepared} cases stay missing: the kernels are others than when the run was begun")
+    return preparation
 
 
 def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) -> Finished:

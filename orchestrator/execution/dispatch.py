@@ -20,7 +20,7 @@ from orchestrator.domain.job import CaseJob
 from orchestrator.domain.run_state import RunState, Target
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.execution.farm import Farm, Watcher
+from orchestrator.execution.farm import Farm, Feed, Watcher
 from orchestrator.execution.lanes import BatchLimits, Lane, lanes_of
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.execution.turns import earlier_own, moves_of_others, too_old
@@ -100,30 +100,41 @@ class Dispatcher:
         self._after = "0"
         self._look_at = self._tell_at = -1.0
         self._away_since: float | None = None
+        self._feed: Feed | None = None
+        self._own_cases = {d: {job.case_id for job in jobs} for d, jobs in self._manifest.jobs.items()}
+        for target, waiting in self._manifest.unprepared.items():
+            self._own_cases.setdefault(target, set()).update(each.case_id for each in waiting)
+        # Preparing would disturb what is measured on the same processor: they wait for its end.
+        self._beside_us = {d.device_id for d in devices if host and d.resource == f"cpu@{host}"}
+        self._beside_us |= {i for i, p in self._manifest.pools.items() if self._beside_us & set(p.devices)}
 
     def run(
         self,
         jobs: Mapping[str, Sequence[CaseJob]],
         watcher: Watcher,
         absent: Mapping[str, str] | None = None,
+        feed: Feed | None = None,
     ) -> dict[tuple[str, str], str]:
         """Dispatch and gather until nothing is outstanding.
 
         Args:
             jobs: by target: a device's id, or a pool's.
             absent: devices that will not come back during this run, and why: given up at once.
+            feed: gives further jobs of these targets.
 
         Returns:
             (target, case) → why its result never came.
 
         Raises:
             BrokerUnavailable: Redis was away for longer than the limit.
+            KernelFolderError: a kernel's own code failed in the feed.
         """
         self._lanes = lanes_of(jobs, self._lane, self._now())
+        self._feed = feed if feed is not None and not feed.done else None
         for target, why in (absent or {}).items():
             if target in self._lanes:
                 self._give_up(self._lanes[target], why, watcher)
-        while any(lane.outstanding for lane in self._lanes.values()):
+        while self._fed(watcher) or any(lane.outstanding for lane in self._lanes.values()):
             try:
                 self._step(watcher)
             except BrokerUnavailable as e:
@@ -135,6 +146,29 @@ class Dispatcher:
         """How far the run is."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return replace(self._state, updated_at=now, targets=[self._target(x) for x in self._lanes.values()])
+
+    def _fed(self, watcher: Watcher) -> bool:
+        """Take in what was prepared since; False once nothing more will come."""
+        if self._feed is None:
+            return False
+        jobs, refused = self._feed.take()
+        for trial in refused:
+            watcher.trial(trial)
+        for target, cases in jobs.items():
+            lane = self._lanes[target]
+            if not lane.outstanding or lane.target in self._beside_us:
+                lane.last_news = self._now()  # it had nothing to tell
+            lane.total += len(cases)
+            for job in cases:
+                lane.add(job)
+            if lane.given_up:
+                self._give_up(lane, lane.why, watcher)
+        done = self._feed.done
+        for lane in self._lanes.values():
+            lane.unprepared = 0 if done else len(self._feed.left(lane.target))
+        if done:
+            self._feed = None
+        return not done
 
     def _step(self, watcher: Watcher) -> None:
         epoch = self._farm.epoch()
@@ -182,8 +216,10 @@ class Dispatcher:
         for lane in self._lanes.values():
             if not lane.outstanding or earlier_own(self._state, self._target(lane), self._rivals) is not None:
                 continue
-            while batch := lane.due(
-                self._blob_store, self._run_id, self._limits.batch, self._now(), self._soc_of
+            while self._worth_sending(lane) and (
+                batch := lane.due(
+                    self._blob_store, self._run_id, self._limits.batch, self._now(), self._soc_of
+                )
             ):
                 self._farm.send(batch, self._state.lane)
                 lane.sent(batch)
@@ -191,6 +227,12 @@ class Dispatcher:
                 # The nightly lane's copy does no harm: its cases will be done when it comes up.
                 self._farm.send(next(iter(lane.flights.values()))[0], "ondemand")
                 lane.aged = True
+
+    def _worth_sending(self, lane: Lane) -> bool:
+        """While more is being prepared, a device that has work gets whole batches only."""
+        if self._feed is None or not lane.unprepared:
+            return self._feed is None or lane.target not in self._beside_us
+        return lane.target not in self._beside_us and (not lane.flights or lane.fills(self._limits.batch))
 
     @property
     def _blob_store(self) -> str:
@@ -251,7 +293,7 @@ class Dispatcher:
             return set(lane.devices)
         manifest, kind = self._manifest, self._kinds.get(lane.target)
         same = {d for d, cases in manifest.able.items() if self._kinds.get(d) == kind and case_id in cases}
-        return {d for d in same if all(j.case_id != case_id for j in manifest.jobs.get(d, ()))}
+        return {d for d in same if case_id not in self._own_cases.get(d, ())}
 
     def _look_after(self, watcher: Watcher) -> None:
         """Notice a run that was ended, devices that cannot be had, and workers that died, came back, or stand
@@ -260,6 +302,7 @@ class Dispatcher:
             for lane in self._lanes.values():
                 if lane.outstanding:
                     self._give_up(lane, ended, watcher)
+            self._stop_feeding(ended, watcher)
             return
         for device_id, why in self._farm.given_up(self._run_id).items():
             lane = self._lanes.get(device_id)
@@ -325,8 +368,18 @@ class Dispatcher:
             self._lost[lane.target, job.case_id] = why
         lost = lane.clear()
         lane.lost += lost
-        lane.why = why
+        lane.why, lane.given_up = why, True
         watcher.lost(lane.target, lost, why)
+
+    def _stop_feeding(self, why: str, watcher: Watcher) -> None:
+        if self._feed is None:
+            return
+        self._feed.stop()
+        for lane in self._lanes.values():
+            left = self._feed.left(lane.target)
+            self._lost |= {(lane.target, case_id): why for case_id in left}
+            lane.total, lane.lost = lane.total + len(left), lane.lost + len(left)
+            watcher.lost(lane.target, len(left), why)
 
     def _lane(self, target: str) -> Lane:
         if (pool := self._manifest.pools.get(target)) is not None:
@@ -345,7 +398,7 @@ class Dispatcher:
             device_id="" if lane.pool else lane.target,
             soc=lane.soc,
             name=f"any of {len(lane.devices)} {lane.soc}" if lane.pool else self._names.get(lane.target, ""),
-            total=lane.total,
+            total=lane.total + lane.unprepared,
             done=lane.done,
             lost=lane.lost,
             flying=len(flying & lane.outstanding.keys()),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from orchestrator.domain.event import Progress, Registration
-from orchestrator.domain.job import Batch
+from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.names import Lane
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.trial import Trial
@@ -20,6 +20,25 @@ class Watcher(Protocol):
     def lost(self, target: str, cases: int, why: str) -> None: ...
 
     def tick(self) -> None: ...
+
+
+class Feed(Protocol):
+    """What prepares jobs while others run (``preparation.Preparation``)."""
+
+    @property
+    def done(self) -> bool: ...
+
+    def left(self, target: str) -> Sequence[str]:
+        """Ids of a target's cases that were not taken yet."""
+        ...
+
+    def take(self) -> tuple[Mapping[str, Sequence[CaseJob]], Sequence[Trial]]:
+        """What is ready since the last call: jobs by target, and trials of cases that no device sees."""
+        ...
+
+    def stop(self) -> None:
+        """Nobody wants the rest."""
+        ...
 
 
 class Farm(Protocol):

@@ -82,6 +82,10 @@ class Lane:
     aged: bool = False
     """A copy of its next batch stands in the on-demand lane."""
     redispatches: int = 0
+    unprepared: int = 0
+    """Cases that become jobs later."""
+    given_up: bool = False
+    """Nobody waits for it any more; what is prepared for it later is lost, too."""
     why: str = ""
 
     def key(self, job: CaseJob) -> str:
@@ -109,6 +113,11 @@ class Lane:
             self.pace.add(job, trial)
         self._land()
         return job
+
+    def fills(self, limits: BatchLimits) -> bool:
+        """Is there enough for a whole batch beside those that were sent?"""
+        flying = sum(len(keys) for _, keys in self.flights.values())
+        return len(self.outstanding) - flying >= limits.cases
 
     def clear(self) -> int:
         """Wait for nothing any more; returns how many cases that were."""

@@ -8,10 +8,9 @@ once.
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
@@ -199,45 +198,63 @@ def prepare_all(
     cases: Mapping[str, tuple[Case, Sampling]],
     on_done: Callable[[int], None],
 ) -> dict[str, Prepared | Degenerate | Refused]:
-    """Prepare, cases of one ``data_key`` one after another; ``on_done`` gets the count so far.
+    """All of ``prepare_each``; ``on_done`` gets the count so far.
 
     Raises:
         KernelFolderError: a kernel's own code failed or contradicts itself.
     """
     found: dict[str, Prepared | Degenerate | Refused] = {}
+    for case_id, outcome in prepare_each(store, compiler, kernels, cases):
+        found[case_id] = outcome
+        on_done(len(found))
+    return found
 
-    def key_of(item: tuple[str, tuple[Case, Sampling]]) -> str:
-        case = item[1][0]
-        return data_key(kernels[case.kernel].kernel, case)
+
+def prepare_each(
+    store: BlobStore,
+    compiler: SpirvCompiler,
+    kernels: Mapping[str, LoadedKernel],
+    cases: Mapping[str, tuple[Case, Sampling]],
+) -> Iterator[tuple[str, Prepared | Degenerate | Refused]]:
+    """Prepare in the order given, but for cases of one ``data_key``, which come one after another.
+
+    Raises:
+        KernelFolderError: a kernel's own code failed or contradicts itself.
+    """
+    groups: dict[str, list[tuple[str, Case, Sampling]]] = {}
+    for case_id, (case, sampling) in cases.items():
+        key = data_key(kernels[case.kernel].kernel, case)
+        groups.setdefault(key, []).append((case_id, case, sampling))
 
     threads = min(THREADS, os.cpu_count() or 1)
     with Shaders(store, compiler) as shaders, ThreadPoolExecutor(threads, "prepare") as pool:
         preparer = Preparer(store, shaders)
         ahead: deque[tuple[str, Future[Data], Future[Prepared | Degenerate | Refused]]] = deque()
-
-        def finish_one() -> None:
-            case_id, _, done = ahead.popleft()
-            found[case_id] = done.result()
-            on_done(len(found))
-
         try:
-            for _, group in groupby(sorted(cases.items(), key=key_of), key=key_of):
+            for group in groups.values():
                 data: Future[Data] | None = None
-                for case_id, (case, sampling) in group:
+                for case_id, case, sampling in group:
                     loaded = kernels[case.kernel]
                     rendered = preparer.render(loaded, case)
                     # Submitted before the cases that wait for it, so that it runs before they do.
                     data = data or pool.submit(preparer.data, loaded.kernel, case)
                     done = pool.submit(_prepared, preparer, loaded, case, rendered, sampling, data)
                     ahead.append((case_id, data, done))
-                    while len(ahead) > AHEAD or len({id(of) for _, of, _ in ahead}) > threads:
-                        finish_one()
+                    while ahead and (_too_many(ahead, threads) or ahead[0][2].done()):
+                        first, _, outcome = ahead.popleft()
+                        yield first, outcome.result()
             while ahead:
-                finish_one()
+                first, _, outcome = ahead.popleft()
+                yield first, outcome.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # one failed: nobody wants the others
             raise
-    return found
+
+
+def _too_many(
+    ahead: "deque[tuple[str, Future[Data], Future[Prepared | Degenerate | Refused]]]", threads: int
+) -> bool:
+    return len(ahead) > AHEAD or len({id(data) for _, data, _ in ahead}) > threads
 
 
 def data_key(kernel: Kernel, case: Case) -> str:

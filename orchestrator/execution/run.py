@@ -2,8 +2,8 @@
 
 import platform
 import subprocess
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -11,28 +11,23 @@ from pathlib import Path
 from orchestrator import __version__
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import KernelFolderError
-from orchestrator.domain.job import CanaryJob, CaseJob
+from orchestrator.domain.job import CanaryJob
 from orchestrator.domain.names import Lane
-from orchestrator.domain.results import CaseInfo, MissedNight, Missing, Pruned, RunInfo, RunResults
-from orchestrator.domain.trial import Trial
-from orchestrator.domain.verdict import Verdict
+from orchestrator.domain.results import CaseInfo, MissedNight, Missing, RunInfo, RunResults
 from orchestrator.execution.dispatch import Dispatcher, DispatchLimits
 from orchestrator.execution.farm import Farm, Watcher
+from orchestrator.execution.manifest import Manifest, Outcome, Pool, Unprepared, cases_of, pool_id
 from orchestrator.execution.measured_precision import measured_precision
-from orchestrator.execution.prepare import Degenerate, Prepared, Refused, prepare_all
-from orchestrator.execution.run_folder import (
-    Manifest,
-    Pool,
-    RunFolder,
-    last_attempts,
-    pool_id,
-    previous_results,
-)
+from orchestrator.execution.preparation import Preparation
+from orchestrator.execution.prepare import Degenerate, Prepared, Refused, prepare_all, prepare_each
+from orchestrator.execution.run_folder import RunFolder, last_attempts, previous_results
 from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.canary import PlannedCanary
-from orchestrator.planning.estimate import Estimate
+from orchestrator.planning.kernel_call import ask
+from orchestrator.planning.kernel_files import kernels_digest
 from orchestrator.planning.kernel_folder import LoadedKernel
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.matrix import Sampling
+from orchestrator.planning.plan import Plan, PlannedCase
 from orchestrator.planning.render import VULKAN
 from orchestrator.storage.blobs import BlobStore
 
@@ -85,32 +80,68 @@ def start_run(
     Raises:
         KernelFolderError: a kernel's own code failed, or no canary can be made.
     """
-    planned_ids = {c.case_id for p in [*plan.devices, *plan.anywhere] for c in [*p.cases, *p.canaries]}
-    cases = {i: (case, plan.sampling_of(i)) for i, case in plan.cases.items() if i in planned_ids}
+    manifest = _planned(plan, kernels, request)
+    outcomes: list[Outcome] = []
+    for outcome in prepared(manifest, kernels, request.spirv_cache):
+        outcomes.append(outcome)
+        on_prepared(len(outcomes))
+    refused = list(manifest.refused(outcomes, utc_now()))
+    return RunFolder.create(request.out, manifest.with_outcomes(outcomes), refused)
+
+
+def begin_run(
+    plan: Plan, kernels: Mapping[str, LoadedKernel], request: Request
+) -> tuple[RunFolder, Preparation]:
+    """Write the run's manifest, and prepare what the workers need while they work on what is ready.
+
+    Raises:
+        KernelFolderError: a kernel's own code failed, or no canary can be made.
+    """
+    manifest = _planned(plan, kernels, request)
+    folder = RunFolder.create(request.out, manifest)
+    return folder, Preparation(folder, manifest, prepared(manifest, kernels, request.spirv_cache), utc_now)
+
+
+def go_on_preparing(
+    folder: RunFolder, kernels: Mapping[str, LoadedKernel], spirv_cache: Path
+) -> Preparation | None:
+    """For a run that was ended before all of it was prepared; None where the kernels are others by now: what
+    they would make is not what was planned."""
+    manifest = folder.manifest()
+    if kernels_digest(kernels) != manifest.kernels_digest:
+        return None
+    return Preparation(folder, manifest, prepared(manifest, kernels, spirv_cache), utc_now)
+
+
+def prepared(manifest: Manifest, kernels: Mapping[str, LoadedKernel], spirv_cache: Path) -> Iterator[Outcome]:
+    """What becomes of each case that the manifest has no job for, in an order that gives all devices work.
+
+    Raises:
+        KernelFolderError: a kernel's own code failed or contradicts itself.
+    """
+    sampling = {u.case_id: u.sampling for waiting in manifest.unprepared.values() for u in waiting}
+    cases = {i: (manifest.planned.cases[i].case, sampling[i]) for i in cases_of(manifest.unprepared)}
+    store, compiler = BlobStore(manifest.blob_store), SpirvCompiler(spirv_cache)
+    for case_id, found in prepare_each(store, compiler, kernels, cases):
+        match found:
+            case Prepared(info, job):
+                yield Outcome(case_id, info, job)
+            case Refused(info, message):
+                yield Outcome(case_id, info, refused=message)
+            case Degenerate(reason):
+                yield Outcome(case_id, degenerate=reason)
+
+
+def _planned(plan: Plan, kernels: Mapping[str, LoadedKernel], request: Request) -> Manifest:
+    """The manifest of a run with its canaries ready and no job made yet."""
     compiler = SpirvCompiler(request.spirv_cache)
-    prepared = prepare_all(BlobStore(request.blob_store), compiler, kernels, cases, on_prepared)
-    jobs: dict[str, list[CaseJob]] = {}
-    canaries: dict[str, list[CanaryJob]] = {}
-    pruned = list(plan.pruned)
-    refused: list[Trial] = []
-    for device in plan.devices:
-        device_id = device.device.device_id
-        jobs[device_id] = []
-        for planned in device.cases:
-            match prepared[planned.case_id]:
-                case Prepared(job=job):
-                    jobs[device_id].append(_for_device(job, device.device, planned.estimate))
-                case Refused(info, message):
-                    refused.append(_refused(request.run_id, device_id, info, message))
-                case Degenerate(reason):
-                    pruned.append(Pruned(device_id, planned.case_id, Verdict.INVALID, [reason]))
-        canaries[device_id] = [
-            _canary(planned, device.device, prepared[planned.case_id]) for planned in device.canaries
-        ]
-    pools = _pools(plan, prepared, pruned, request.run_id, refused)
-    infos = {i: p.info for i, p in prepared.items() if not isinstance(p, Degenerate)}
-    vulkan = any(info.case.axes.get("api") == VULKAN for info in infos.values())
-    infos |= _undispatched(plan, kernels, infos)
+    groups = [*plan.devices, *plan.anywhere]
+    watched = {c.case_id: (c.case, plan.sampling_of(c.case_id)) for g in groups for c in g.canaries}
+    canaries = prepare_all(BlobStore(request.blob_store), compiler, kernels, watched, lambda _: None)
+    infos = _facts(plan, kernels)
+    infos |= {i: p.info for i, p in canaries.items() if not isinstance(p, Degenerate)}
+    ran = [c.case for g in groups for c in [*g.cases, *g.canaries]]
+    vulkan = any(case.axes.get("api") == VULKAN for case in ran)
     results = RunResults(
         run=RunInfo(
             run_id=request.run_id,
@@ -135,23 +166,35 @@ def start_run(
         devices=[d.device for d in plan.devices],
         cases=infos,
         trials=[],
-        pruned=pruned,
+        pruned=list(plan.pruned),
         excluded=list(plan.excluded),
         missing=[*request.missing, *plan.missing],
         expectations=list(plan.expectations),
     )
-    manifest = Manifest(
+    devices = {d.device.device_id: d.device for d in plan.devices}
+    unprepared = {i: _unprepared(plan, d.cases, d.device) for i, d in zip(devices, plan.devices, strict=True)}
+    pools: dict[str, Pool] = {}
+    for number, group in enumerate(plan.anywhere):
+        target, first = pool_id(number, group.soc), devices[group.devices[0]]
+        found = [_canary(c, first, canaries[c.case_id]) for c in group.canaries]
+        pools[target] = Pool(group.soc, group.devices, [], found)
+        unprepared[target] = _unprepared(plan, group.cases, first)
+    return Manifest(
         results,
-        jobs,
+        {device_id: [] for device_id in devices},
         request.blob_store,
         request.lane,
-        canaries,
+        {
+            d.device.device_id: [_canary(c, d.device, canaries[c.case_id]) for c in d.canaries]
+            for d in plan.devices
+        },
         pools=pools,
         able=plan.able,
         reserve=plan.reserve,
         user=request.user,
+        unprepared={target: waiting for target, waiting in unprepared.items() if waiting},
+        kernels_digest=kernels_digest(kernels),
     )
-    return RunFolder.create(request.out, manifest, refused)
 
 
 def carry_out(
@@ -161,17 +204,23 @@ def carry_out(
     out: Path,
     absent: Mapping[str, str] | None = None,
     limits: DispatchLimits | None = None,
+    preparation: Preparation | None = None,
 ) -> RunResults:
     """Dispatch what has no verdict yet and write results.json; used for a new run and for a resumed one.
 
     Args:
         absent: devices that will not come back during this run, and why.
+        preparation: prepares what the folder has no jobs for yet; without it, that is missing.
+
+    Raises:
+        KernelFolderError: a kernel's own code failed while others ran; the folder can be resumed.
     """
     manifest = folder.manifest()
     run = manifest.planned.run
     with folder.only_one():
         dispatcher = Dispatcher(broker, folder, platform.node(), limits=limits)
-        lost = dispatcher.run(folder.unfinished(), watcher, absent)
+        lost = dispatcher.run(folder.unfinished(), watcher, absent, preparation)
+        manifest = folder.manifest()
         trials = last_attempts(folder.trials().values())
         wanted = [
             (
@@ -186,32 +235,6 @@ def carry_out(
         return folder.finish(
             previous.run.run_id if previous else "", utc_now(), lost, partial(measured_precision, store)
         )
-
-
-def _pools(
-    plan: Plan,
-    prepared: Mapping[str, Prepared | Degenerate | Refused],
-    pruned: list[Pruned],
-    run_id: str,
-    refused: list[Trial],
-) -> dict[str, Pool]:
-    """Cases that one of several phones is to do; what cannot be dispatched is told of the first of them."""
-    devices = {d.device.device_id: d.device for d in plan.devices}
-    pools: dict[str, Pool] = {}
-    for number, group in enumerate(plan.anywhere):
-        first = devices[group.devices[0]]
-        jobs: list[CaseJob] = []
-        for planned in group.cases:
-            match prepared[planned.case_id]:
-                case Prepared(job=job):
-                    jobs.append(_for_device(job, first, planned.estimate))
-                case Refused(info, message):
-                    refused.append(_refused(run_id, first.device_id, info, message))
-                case Degenerate(reason):
-                    pruned.append(Pruned(first.device_id, planned.case_id, Verdict.INVALID, [reason]))
-        canaries = [_canary(planned, first, prepared[planned.case_id]) for planned in group.canaries]
-        pools[pool_id(number, group.soc)] = Pool(group.soc, group.devices, jobs, canaries)
-    return pools
 
 
 def utc_now() -> str:
@@ -232,29 +255,21 @@ def git_commit(folder: Path) -> str:
     return answers[0].strip() + ("+dirty" if answers[1].strip() else "")
 
 
-def _refused(run_id: str, device_id: str, info: CaseInfo, message: str) -> Trial:
-    """No driver saw it, so ``driver`` stays empty and expectations are matched against the device's own."""
-    return Trial(
-        run_id=run_id,
-        device_id=device_id,
-        case_id=info.case.case_id,
-        attempt=1,
-        verdict=Verdict.COMPILE_FAILED,
-        reason=message.partition("\n")[0],
-        code_hash=info.code_hash,
-        started_at=utc_now(),
-        duration_ms=0,
-        log=message,
-    )
+def _unprepared(plan: Plan, cases: Iterable[PlannedCase], device: DeviceRecord) -> list[Unprepared]:
+    return [
+        Unprepared(
+            c.case_id,
+            round(c.estimate.seconds * 1000),
+            _software(device, str(c.case.axes.get("api", ""))),
+            plan.sampling_of(c.case_id),
+        )
+        for c in cases
+    ]
 
 
-def _for_device(job: CaseJob, device: DeviceRecord, estimate: Estimate) -> CaseJob:
-    """The clock of a software driver is its host's, which no idle GPU lets fall: no warm-up by time there."""
-    profile = device.profile(job.api)
-    software = profile is not None and profile.software
-    return replace(
-        job, estimate_ms=round(estimate.seconds * 1000), warmup_ms=0 if software else job.warmup_ms
-    )
+def _software(device: DeviceRecord, api: str) -> bool:
+    profile = device.profile(api)
+    return profile is not None and profile.software
 
 
 def _canary(
@@ -270,25 +285,29 @@ def _canary(
         )
     if isinstance(prepared, Degenerate):
         raise KernelFolderError(f"kernels/{planned.case.kernel}: the canary has no signal: {prepared.reason}")
-    return CanaryJob(_for_device(prepared.job, device, planned.estimate), planned.factor, planned.expected)
+    job = prepared.job
+    waiting = Unprepared(
+        job.case_id, round(planned.estimate.seconds * 1000), _software(device, job.api), Sampling()
+    )
+    return CanaryJob(waiting.job(job), planned.factor, planned.expected)
 
 
-def _undispatched(
-    plan: Plan, kernels: Mapping[str, LoadedKernel], known: Mapping[str, CaseInfo]
-) -> dict[str, CaseInfo]:
-    """Facts of cases that were pruned everywhere, so that the report can name them."""
+def _facts(plan: Plan, kernels: Mapping[str, LoadedKernel]) -> dict[str, CaseInfo]:
+    """What is known of cases without preparing them, so that the report can name each.
+
+    Raises:
+        KernelFolderError: a kernel's own code failed.
+    """
     found: dict[str, CaseInfo] = {}
     for case_id, case in plan.cases.items():
-        if case_id in known:
-            continue
         kernel = kernels[case.kernel].kernel
         if kernel.invalid(case) is not None:
             continue
-        passes = kernel.passes(case)
+        passes = ask(case, "passes", partial(kernel.passes, case))
         found[case_id] = CaseInfo(
             case=case,
             code_hash="",
-            cost=kernel.cost(case),
+            cost=ask(case, "cost", partial(kernel.cost, case)),
             tolerance={},
             workgroup=passes[0].workgroup,
             shared_bytes=max(p.shared_bytes for p in passes),

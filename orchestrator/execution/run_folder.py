@@ -1,7 +1,8 @@
 """A run's folder: the one store of runs until the history database, behind this module.
 
 ``out/runs/RUN_ID/`` holds ``manifest.json`` (what was planned, written before anything is dispatched),
-``trials.jsonl`` (each trial as it came, synced to disk) and ``results.json`` (the whole, made from both).
+``prepared.jsonl`` (jobs that were prepared while others ran already), ``trials.jsonl`` (each trial as it
+came) and ``results.json`` (the whole, made from all of them). What is added to a log is synced to disk.
 After kill -9 at any moment the folder can be read, and the run resumed.
 """
 
@@ -11,68 +12,22 @@ import secrets
 import tempfile
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import UsageError, WireError
-from orchestrator.domain.job import CanaryJob, CaseJob
-from orchestrator.domain.names import Lane, soc_slug
+from orchestrator.domain.job import CaseJob
 from orchestrator.domain.precision import Precision
 from orchestrator.domain.results import RESULTS_FORMAT, CaseInfo, Missing, RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import from_json, to_json
+from orchestrator.execution.manifest import Manifest, Outcome
 
+NOT_PREPARED = "its shaders and references were not made before the run ended"
 PrecisionOf = Callable[[Sequence[Trial], Mapping[str, CaseInfo]], tuple[list[Precision], list[Missing]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Phones of one SoC that stand in for each other, and cases that the first free one of them does."""
-
-    soc: str
-    devices: list[str]
-    jobs: list[CaseJob]
-    canaries: list[CanaryJob] = field(default_factory=list[CanaryJob])
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What was planned: results without trials, and the jobs of each device."""
-
-    planned: RunResults
-    jobs: dict[str, list[CaseJob]]
-    """device_id → jobs in the order they are dispatched, attempt 1."""
-    blob_store: str
-    lane: Lane
-    canaries: dict[str, list[CanaryJob]] = field(default_factory=dict[str, list[CanaryJob]])
-    """device_id → at most one an API; a resumed run is vouched for by the same ones."""
-    pools: dict[str, Pool] = field(default_factory=dict[str, Pool])
-    """By an id that is no device's (``pool_id``)."""
-    able: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Phone → cases that it may do where infrastructure keeps another one of its SoC from doing them."""
-    reserve: list[DeviceRecord] = field(default_factory=list[DeviceRecord])
-    """Phones of ``able`` that nothing was planned for."""
-    user: str = ""
-    """Who asked for the run, for a fair share of the devices."""
-
-    @property
-    def wanted(self) -> dict[str, list[CaseJob]]:
-        """Target (device or pool) → its jobs."""
-        return self.jobs | {target: pool.jobs for target, pool in self.pools.items()}
-
-    def device_of(self, target: str) -> str:
-        """A device to which the report attributes what is missing of a target."""
-        pool = self.pools.get(target)
-        return pool.devices[0] if pool else target
-
-
-def pool_id(number: int, soc: str) -> str:
-    """``number``: of the pool in its run, since phones of one SoC may differ in what they can run."""
-    return f"pool{number}-{soc_slug(soc)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +68,24 @@ class RunFolder:
         return folder
 
     def manifest(self) -> Manifest:
+        """With what was prepared since it was written."""
         path = self.path / "manifest.json"
         if not path.is_file():
             raise UsageError(f"{path}: missing; this run was never dispatched and cannot be resumed")
-        return from_json(Manifest, path.read_bytes(), str(path))
+        manifest = from_json(Manifest, path.read_bytes(), str(path))
+        return manifest.with_outcomes(self._prepared()) if manifest.unprepared else manifest
+
+    def note_prepared(self, outcomes: Sequence[Outcome], refused: Sequence[Trial]) -> None:
+        """On disk when this returns: trials of cases that no device sees, then jobs of the others."""
+        if refused:
+            self.append(refused)
+        _append_lines(self.path / "prepared.jsonl", outcomes)
+
+    def _prepared(self) -> Iterator[Outcome]:
+        path = self.path / "prepared.jsonl"
+        if path.is_file():
+            for number, line in _whole_lines(path):
+                yield from_json(Outcome, line, f"{path}:{number}")
 
     @contextmanager
     def only_one(self) -> Generator[None]:
@@ -134,12 +103,7 @@ class RunFolder:
 
     def append(self, trials: Iterable[Trial]) -> None:
         """Add trials; on disk when this returns."""
-        text = "".join(to_json(t) + "\n" for t in trials)
-        with (self.path / "trials.jsonl").open("a+b") as file:
-            _drop_torn_line(file)
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        _append_lines(self.path / "trials.jsonl", trials)
 
     def trials(self) -> dict[str, Trial]:
         """Every trial by key, all attempts; a last line cut by a crash is left out."""
@@ -192,6 +156,11 @@ class RunFolder:
             for target, jobs in manifest.wanted.items()
             for job in jobs
             if (target, job.case_id) not in latest
+        ]
+        missing += [
+            Missing(manifest.device_of(target), each.case_id, lost.get((target, each.case_id), NOT_PREPARED))
+            for target, waiting in manifest.unprepared.items()
+            for each in waiting
         ]
         planned = manifest.planned
         found: list[Precision] = []
@@ -313,6 +282,16 @@ def write_atomically(path: Path, text: str) -> None:
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def _append_lines(path: Path, values: Iterable[object]) -> None:
+    """Synced to disk."""
+    text = "".join(to_json(value) + "\n" for value in values)
+    with path.open("a+b") as file:
+        _drop_torn_line(file)
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _drop_torn_line(file: BinaryIO) -> None:

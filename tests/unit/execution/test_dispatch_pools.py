@@ -9,7 +9,8 @@ import pytest
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.lanes import WINDOW
-from orchestrator.execution.run_folder import Manifest, Pool, RunFolder, pool_id
+from orchestrator.execution.manifest import Manifest, Pool, pool_id
+from orchestrator.execution.run_folder import RunFolder
 from tests.results_fixture import device, results, run_info
 from tests.unit.execution.fake_farm import FakeFarm, Notes, passes, silent
 from tests.unit.execution.test_dispatch import RUN, canary, dispatch, farm, job, notes
