@@ -3,7 +3,7 @@
 import json
 from collections.abc import Generator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, tzinfo
 from typing import Any
 
 import pytest
@@ -26,17 +26,24 @@ from orchestrator.storage.submissions import Submissions
 from tests.unit.cli.conftest import Invoke
 from tests.unit.planning.toy import device
 
-AGO = (datetime.now(UTC) - timedelta(minutes=5)).isoformat(timespec="seconds")
+AGO = "2026-12-01T01:25:00+00:00"
 HOT = PhoneReport("R58A", "a", Condition.HOT, "41.0 °C > 35 °C", AGO)
 HOLD = Hold("b", "ben@desk", "new battery", "2026-12-01T00:00:00+00:00")
 POOL = Target("", "SM8650", "any of 3 SM8650", 40, left_s=200.0, waiting_since=AGO, devices=["a", "b", "c"])
 NIGHT = Target("c", "SM8650", "Phone C", 900, 100, left_s=3000.0, devices=["c"])
 
 
+class HalfPastOne(datetime):
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "HalfPastOne":
+        return cls(2026, 12, 1, 1, 30, tzinfo=tz)
+
+
 @pytest.fixture
 def farm(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Generator[RedisClient]:
     with private_redis() as url:
         monkeypatch.setenv("TILEFARM_BROKER", url)
+        monkeypatch.setattr("orchestrator.cli.queue.datetime", HalfPastOne)
         client = connect(url)
         yield client
         client.close()

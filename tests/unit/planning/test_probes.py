@@ -261,7 +261,8 @@ def test_canaries_run_around_every_batch_whether_cases_or_seconds_fill_it(matrix
 
 
 def test_the_plan_fills_batches_as_the_dispatcher_does() -> None:
-    assert (DispatchLimits().batch_cases, DispatchLimits().batch_s) == (BATCH_CASES, BATCH_S)
+    batch = DispatchLimits().batch
+    assert (batch.cases, batch.seconds) == (BATCH_CASES, BATCH_S)
 
 
 def test_a_canary_that_cannot_run_is_named_and_guards_nothing(matrix: Matrix) -> None:
