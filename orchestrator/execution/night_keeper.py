@@ -10,6 +10,7 @@ import redis
 import structlog
 
 from orchestrator.domain.night import (
+    NIGHT_TTL_S,
     Night,
     NightRecord,
     Slot,
@@ -132,8 +133,9 @@ class NightKeeper:
             theirs = record.keeper != keeper and not undecided(record)
             if theirs and not self._folder.create(record):
                 self._give_way(record, keeper)
+        remembered = since - timedelta(seconds=NIGHT_TTL_S)
         for record in self._folder.all().values():
-            if record.keeper != keeper:
+            if record.keeper != keeper or parse_time(record.due) < remembered:
                 continue
             if record.night not in claimed:
                 self._claim(record)

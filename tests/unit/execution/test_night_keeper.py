@@ -139,6 +139,15 @@ def test_redis_that_lost_its_data_makes_no_second_night(host: Host, farm: RedisC
     assert NightClaims(farm).all()["2026-12-01-nightly"].state == "finished"
 
 
+def test_redis_remembers_no_night_for_ever(host: Host, farm: RedisClient) -> None:
+    host.look("2026-12-01T01:00")
+    host.end("2026-12-01-nightly")
+    farm.delete(NIGHT_KEY_PREFIX + "2026-12-01-nightly")  # as after its time to live
+    host.look("2027-02-01T00:00")
+    assert "2026-12-01-nightly" not in NightClaims(farm).all()
+    assert host.states()["2026-12-01-nightly"] == "finished"
+
+
 def test_down_for_three_days(host: Host) -> None:
     assert host.look("2026-12-04T03:00") == ["2026-12-04-nightly"]
     assert host.states() == {
