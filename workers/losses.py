@@ -29,22 +29,30 @@ from workers.patience import patiently
 LOSSES = 2
 """Workers that a case may end, the last one while it ran alone."""
 
-# KEYS: notes. ARGV: case, worker, seconds.
+# KEYS: notes. ARGV: worker, seconds, cases.
 _NOTE = """
-local noted = redis.call('HGET', KEYS[1], ARGV[1]) or ''
-if not string.find(' ' .. noted .. ' ', ' ' .. ARGV[2] .. ' ', 1, true) then
-  redis.call('HSET', KEYS[1], ARGV[1], noted == '' and ARGV[2] or noted .. ' ' .. ARGV[2])
+for i = 3, #ARGV do
+  local noted = redis.call('HGET', KEYS[1], ARGV[i]) or ''
+  if not string.find(' ' .. noted .. ' ', ' ' .. ARGV[1] .. ' ', 1, true) then
+    redis.call('HSET', KEYS[1], ARGV[i], noted == '' and ARGV[1] or noted .. ' ' .. ARGV[1])
+  end
 end
-return redis.call('EXPIRE', KEYS[1], ARGV[3])
+return redis.call('EXPIRE', KEYS[1], ARGV[2])
 """
-# KEYS: notes. ARGV: case, worker.
+# KEYS: notes. ARGV: worker, cases.
 _STRIKE_OFF = """
-local others = {}
-for worker in string.gmatch(redis.call('HGET', KEYS[1], ARGV[1]) or '', '%S+') do
-  if worker ~= ARGV[2] then table.insert(others, worker) end
+for i = 2, #ARGV do
+  local others = {}
+  for worker in string.gmatch(redis.call('HGET', KEYS[1], ARGV[i]) or '', '%S+') do
+    if worker ~= ARGV[1] then table.insert(others, worker) end
+  end
+  if #others == 0 then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+  else
+    redis.call('HSET', KEYS[1], ARGV[i], table.concat(others, ' '))
+  end
 end
-if #others == 0 then return redis.call('HDEL', KEYS[1], ARGV[1]) end
-return redis.call('HSET', KEYS[1], ARGV[1], table.concat(others, ' '))
+return 1
 """
 log = structlog.get_logger()
 
@@ -81,11 +89,14 @@ class Losses:
         return patiently("cases that ended workers", lambda: self._sort(cases))
 
     def _sort(self, cases: Iterable[CaseJob]) -> Sorted:
-        found, living = Sorted(), self._living()
-        for job in cases:
-            known = self._client.get(self._poison(job))
-            noted = self._client.hget(self._key, self._field(job)) or b""
-            lost = len(set(noted.decode("utf-8", "replace").split()) - living)
+        found, jobs = Sorted(), list(cases)
+        if not jobs:
+            return found
+        living = self._living()
+        poisons = self._client.mget([self._poison(job) for job in jobs])
+        notes = self._client.hmget(self._key, [self._field(job) for job in jobs])
+        for job, known, noted in zip(jobs, poisons, notes, strict=True):
+            lost = len(set((noted or b"").decode("utf-8", "replace").split()) - living)
             if known is not None:
                 found.dead.append((job, known.decode("utf-8", "replace")))
             elif lost >= LOSSES:
@@ -99,9 +110,8 @@ class Losses:
     @contextmanager
     def noted(self, cases: Sequence[CaseJob]) -> Generator[None]:
         """In hand for the block. An error is no death: only what ends the process leaves the notes behind."""
-        for job in cases:
-            args = [self._field(job), self._holder, RUN_KEYS_TTL_S]
-            patiently("cases in hand", lambda args=args: self._note(keys=[self._key], args=args))
+        args = [self._holder, RUN_KEYS_TTL_S, *map(self._field, cases)]
+        patiently("cases in hand", lambda: self._note(keys=[self._key], args=args))
         try:
             yield
         except redis.RedisError:
@@ -114,9 +124,8 @@ class Losses:
     def _strike_off(self, cases: Iterable[CaseJob]) -> None:
         """The results are in: a note that stays for Redis' sake is no reason to lose the rest."""
         try:
-            for job in cases:
-                args = [self._field(job), self._holder]
-                patiently("cases done", lambda args=args: self._strike(keys=[self._key], args=args))
+            args = [self._holder, *map(self._field, cases)]
+            patiently("cases done", lambda: self._strike(keys=[self._key], args=args))
         except redis.RedisError as e:
             log.warning("cases not struck off", run=self._run_id, error=str(e))
 

@@ -59,12 +59,12 @@ class ResultSink:
 
     def not_done(self, device_id: str, cases: Iterable[CaseJob]) -> list[CaseJob]:
         """Cases of a (possibly repeated) batch whose result is not in yet."""
-
-        def is_in(case: CaseJob) -> bool:
-            key = trial_key(self._planned_for or device_id, case.case_id, case.attempt)
-            return patiently("results so far", lambda: self._client.hexists(self._trials, key))
-
-        return [case for case in cases if not is_in(case)]
+        wanted = list(cases)
+        if not wanted:
+            return []
+        keys = [trial_key(self._planned_for or device_id, c.case_id, c.attempt) for c in wanted]
+        found = patiently("results so far", lambda: self._client.hmget(self._trials, keys))
+        return [case for case, trial in zip(wanted, found, strict=True) if trial is None]
 
     def insert(self, trial: Trial, lease: Lease | None = None) -> bool:
         """Insert once; False when this (device, case, attempt) had a result already. A Redis that is away is
