@@ -97,7 +97,7 @@ class NightKeeper:
             self._folder.keep(Kept(secrets.token_hex(8), self._rules.schedule, _text(now), _text(now)))
             return
         since = self._since(kept, now)
-        records = self._reconciled(kept.keeper, since)
+        records = self._reconciled(kept.keeper, since, now)
         decided = decide(parse_schedule(kept.schedule), since, records, now, self._rules.late)
         unseen = f"nobody looked between {_minute(since)} and {_minute(now)} UTC"
         for night in decided.missed:
@@ -119,7 +119,7 @@ class NightKeeper:
             return looked
         return max(set_at, now - self._rules.late) if set_at <= now else now - self._rules.late
 
-    def _reconciled(self, keeper: str, since: datetime) -> dict[str, NightRecord]:
+    def _reconciled(self, keeper: str, since: datetime, now: datetime) -> dict[str, NightRecord]:
         """Records of this folder and of Redis, each where the other one lacks it."""
 
         def undecided(record: NightRecord) -> bool:
@@ -133,7 +133,7 @@ class NightKeeper:
             theirs = record.keeper != keeper and not undecided(record)
             if theirs and not self._folder.create(record):
                 self._give_way(record, keeper)
-        remembered = since - timedelta(seconds=NIGHT_TTL_S)
+        remembered = now - timedelta(seconds=NIGHT_TTL_S)
         for record in self._folder.all().values():
             if record.keeper != keeper or parse_time(record.due) < remembered:
                 continue
