@@ -6,6 +6,7 @@ from orchestrator.cli.agent import agent
 from orchestrator.cli.beat import beat
 from orchestrator.cli.cancel import cancel
 from orchestrator.cli.compare import compare, report
+from orchestrator.cli.db import db
 from orchestrator.cli.devices import devices
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.health import health
@@ -53,3 +54,4 @@ for command in (
     phone,
 ):
     app.command()(command)
+app.add_typer(db, name="db")

@@ -61,6 +61,12 @@ class Settings(BaseSettings):
     beat_s: float = Field(default=300.0, ge=1)
     """So often beat has the orchestrator look whether a night is due."""
 
+    database: str = ""
+    """SQLAlchemy URL of the history's control plane (``postgresql+psycopg://…``). Empty: SQLite in ``OUT``."""
+
+    def history_url(self) -> str:
+        return self.database or f"sqlite:///{(self.out / 'tilefarm.db').resolve()}"
+
     def blob_store(self) -> str:
         """As an URL that means the same in every process of this machine, wherever it was started."""
         if "://" in self.blobs:

@@ -1,0 +1,230 @@
+"""The history of a farm: one ingester puts finished runs in, everybody reads.
+
+``OUT/history/runs/`` holds the trial files, the database says which of them count. A run is in the history
+once its row is committed, which happens after its file is on disk; what a crash leaves between the two is a
+file that nobody refers to, and storing the run again is the whole repair.
+"""
+
+import fcntl
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import delete, select
+
+from orchestrator.analysis.speed.rows import Floats
+from orchestrator.domain.errors import InfraError, UsageError
+from orchestrator.domain.results import RunResults
+from orchestrator.history import trial_files
+from orchestrator.history.database import Database, DeviceRun, KnownCase, KnownDevice, Pinned, StoredRun
+from orchestrator.history.trial_rows import COLUMNS, SAMPLES, ordered, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that `tilefarm db check` found."""
+
+    what: str
+    why: str
+    repair: str
+    """What to do about it, as a command or a sentence."""
+
+
+class History:
+    """
+    Raises:
+        UsageError, InfraError: the database cannot be used (``Database``).
+    """
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.database = Database(url)
+        self.folder = folder
+        self.files = folder / "runs"
+
+    def close(self) -> None:
+        self.database.close()
+
+    def store(self, results: RunResults, usual_hz: Mapping[tuple[str, str], float] | None = None) -> bool:
+        """Put a run in, or in the place of what was known of it; False where it is in already, as it is.
+
+        Args:
+            usual_hz: (device, case) → clock of the series in its baseline.
+
+        Raises:
+            UsageError: the run has no trials.
+        """
+        run = results.run
+        if not results.trials:
+            raise UsageError(f"run {run.run_id}: it has no trials to keep")
+        with self._alone():
+            rows = rows_of(results, _usual(results, usual_hz))
+            name, digest = trial_files.write(self.files, run.run_id, COLUMNS, rows)
+            with self.database.session() as session:
+                before = session.get(StoredRun, run.run_id)
+                if before is not None and before.sha256 == digest:
+                    return False
+                old = before.file if before is not None else ""
+                now = _now()
+                session.merge(
+                    StoredRun(
+                        run_id=run.run_id,
+                        suite=run.suite,
+                        night=run.night,
+                        started_at=run.started_at,
+                        finished_at=run.finished_at,
+                        whole_suite=run.whole_suite,
+                        host=run.host,
+                        commit=run.commit,
+                        tilefarm=run.tilefarm,
+                        file=name,
+                        sha256=digest,
+                        rows=len(rows),
+                        stored_at=now,
+                        samples_until="",
+                    )
+                )
+                session.flush()
+                session.execute(delete(DeviceRun).where(DeviceRun.run_id == run.run_id))
+                for device in results.devices:
+                    known = session.get(KnownDevice, device.device_id)
+                    session.merge(
+                        KnownDevice(
+                            device_id=device.device_id,
+                            soc=device.soc.name,
+                            vendor=device.soc.vendor,
+                            model=device.soc.model,
+                            name=device.name,
+                            virtual=device.virtual,
+                            first_run=min(known.first_run, run.run_id) if known else run.run_id,
+                            last_run=max(known.last_run, run.run_id) if known else run.run_id,
+                        )
+                    )
+                    session.flush()
+                    session.add(
+                        DeviceRun(
+                            run_id=run.run_id,
+                            device_id=device.device_id,
+                            drivers={p.api: p.driver_text for p in device.profiles},
+                            os_build=device.os_build,
+                            host=device.host,
+                            serial=device.serial,
+                        )
+                    )
+                known_cases = set(session.scalars(select(KnownCase.case_id)))
+                session.add_all(
+                    KnownCase(
+                        case_id=case_id,
+                        kernel=info.case.kernel,
+                        op=info.case.op,
+                        workload_id=info.case.workload_id,
+                        label=info.case.label,
+                        workload=dict(info.case.workload),
+                        axes=dict(info.case.axes),
+                        inputs=info.case.inputs,
+                        role=info.role,
+                    )
+                    for case_id, info in results.cases.items()
+                    if case_id not in known_cases
+                )
+            if old and old != name:
+                (self.files / old).unlink(missing_ok=True)
+        return True
+
+    def runs(self, suite: str = "") -> list[StoredRun]:
+        """Oldest first; all suites where none is named."""
+        with self.database.session() as session:
+            query = select(StoredRun).order_by(StoredRun.started_at, StoredRun.run_id)
+            found = list(session.scalars(query.where(StoredRun.suite == suite) if suite else query))
+            session.expunge_all()
+            return found
+
+    def path(self, run: StoredRun) -> Path:
+        return self.files / run.file
+
+    def check(self) -> list[Fault]:
+        """Every file against the database, and the other way round."""
+        runs = {run.file: run for run in self.runs()}
+        faults = [
+            Fault(f"run {run.run_id}", f"{run.file} is {why}", f"tilefarm db store {run.run_id}")
+            for run in runs.values()
+            if (why := trial_files.check(self.path(run), run.sha256))
+        ]
+        strays = sorted(p.name for p in self.files.glob("*") if p.name not in runs)
+        return faults + [
+            Fault(name, "no run refers to it: a crash, or a later result of its run", "tilefarm db compact")
+            for name in strays
+        ]
+
+    def compact(self) -> list[str]:
+        """Remove files that no run refers to; returns their names."""
+        with self._alone():
+            known = {run.file for run in self.runs()}
+            strays = [p for p in self.files.glob("*") if p.name not in known]
+            for path in strays:
+                path.unlink()
+        return sorted(p.name for p in strays)
+
+    def drop_samples(self, before: str) -> list[str]:
+        """Retention: raw samples of runs that started before ``before`` (UTC, ISO 8601) go, summaries stay.
+        Pinned runs keep theirs. Returns run ids."""
+        dropped: list[str] = []
+        columns = {name: kind for name, kind in COLUMNS.items() if name not in SAMPLES}
+        with self._alone():
+            for run in self.runs():
+                if run.started_at >= before or run.samples_until or self._is_pinned(run.run_id):
+                    continue
+                rows = trial_files.read(self.path(run), list(columns))
+                name, digest = trial_files.write(self.files, run.run_id, columns, rows)
+                with self.database.session() as session:
+                    stored = session.get_one(StoredRun, run.run_id)
+                    stored.file, stored.sha256, stored.samples_until = name, digest, _now()
+                self.path(run).unlink()
+                dropped.append(run.run_id)
+        return dropped
+
+    def pin(self, name: str, run_id: str, by: str, note: str) -> None:
+        """
+        Raises:
+            UsageError: no such run, or another run has the name.
+        """
+        with self.database.session() as session:
+            if session.get(StoredRun, run_id) is None:
+                raise UsageError(f"run {run_id}: not in the history; `tilefarm db store {run_id}` puts it in")
+            before = session.get(Pinned, name)
+            if before is not None and before.run_id != run_id:
+                raise UsageError(f"baseline {name!r} is run {before.run_id}; choose another name")
+            session.merge(Pinned(name=name, run_id=run_id, pinned_at=_now(), by=by, note=note))
+
+    def pinned(self) -> dict[str, str]:
+        """Name → run id."""
+        with self.database.session() as session:
+            return {p.name: p.run_id for p in session.scalars(select(Pinned))}
+
+    def _is_pinned(self, run_id: str) -> bool:
+        return run_id in self.pinned().values()
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """One ingester a history; waits for another one, and ends with the process, however it ends."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            file = (self.folder / ".lock").open("ab")
+        except OSError as e:
+            raise InfraError(f"{self.folder}: {e.strerror}. Correct TILEFARM_OUT or its rights") from e
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _usual(results: RunResults, usual_hz: Mapping[tuple[str, str], float] | None) -> Floats | None:
+    if not usual_hz:
+        return None
+    trials = ordered(results)
+    return np.array([usual_hz.get((t.device_id, t.case_id), np.nan) for t in trials], np.float64)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,195 @@
+"""Questions to the history, answered by DuckDB straight from the trial files.
+
+duckdb's own annotations are partial: this file is the only one that imports it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.analysis.speed.rows import Floats, Ints
+from orchestrator.domain.errors import InfraError
+from orchestrator.history.trial_rows import SAMPLES
+
+_duckdb = cast("Any", duckdb)
+NUMERICS = ("nmse", "max_abs", "max_rel", "ulp_max", "cosine")
+_WORDS = {
+    "code_hash": "SELECT word FROM codes ORDER BY number",
+    "driver": "SELECT word FROM drivers ORDER BY number",
+    "hash": "SELECT word FROM outputs ORDER BY number",
+    "verdict": "SELECT word FROM verdicts ORDER BY number",
+}
+_TRIALS = """
+CREATE TEMP TABLE trials AS
+SELECT run_id, device_id, case_id, log_ns, clock_hz, basis, no_number, measured, code_hash, driver, hash,
+       verdict, hashes, nmse, max_abs, max_rel, ulp_max, cosine
+FROM read_parquet($files, union_by_name = true) WHERE role <> 'canary'
+"""
+_NIGHTS = "CREATE TEMP TABLE nights AS SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS night"
+_NUMBERED = (
+    """CREATE TEMP TABLE series AS SELECT device_id, case_id,
+       row_number() OVER (ORDER BY device_id, case_id) - 1 AS series
+       FROM (SELECT DISTINCT device_id, case_id FROM trials)""",
+    """CREATE TEMP TABLE codes AS
+       SELECT code_hash AS word, row_number() OVER (ORDER BY code_hash) - 1 AS number
+       FROM (SELECT DISTINCT code_hash FROM trials)""",
+    """CREATE TEMP TABLE drivers AS
+       SELECT driver AS word, row_number() OVER (ORDER BY driver) - 1 AS number
+       FROM (SELECT DISTINCT driver FROM trials)""",
+    """CREATE TEMP TABLE outputs AS
+       SELECT hash AS word, row_number() OVER (ORDER BY hash) - 1 AS number
+       FROM (SELECT DISTINCT hash FROM trials)""",
+    """CREATE TEMP TABLE verdicts AS
+       SELECT verdict AS word, row_number() OVER (ORDER BY verdict) - 1 AS number
+       FROM (SELECT DISTINCT verdict FROM trials)""",
+)
+_JOINED = """
+SELECT series, night, log_ns, clock_hz, basis, no_number, measured, hashes, c.number AS code_hash,
+       d.number AS driver, o.number AS hash, v.number AS verdict, nmse, max_abs, max_rel, ulp_max, cosine
+FROM trials t JOIN series USING (device_id, case_id) JOIN nights USING (run_id)
+     JOIN codes c ON t.code_hash = c.word JOIN drivers d ON t.driver = d.word
+     JOIN outputs o ON t.hash = o.word JOIN verdicts v ON t.verdict = v.word
+"""
+_ONE_SERIES = """
+SELECT * FROM read_parquet($files, union_by_name = true)
+WHERE case_id = $case_id AND device_id = $device_id ORDER BY started_at, run_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NightTable:
+    """Series × nights, the newest night last; NaN or −1 where a series has no trial in a night."""
+
+    runs: list[str]
+    """(nights,) run ids"""
+    series: list[tuple[str, str]]
+    """(series,) device id and case id, sorted"""
+    log_ns: Floats
+    """(series, nights), like all below"""
+    clock_hz: Floats
+    basis: NDArray[np.int8]
+    no_number: NDArray[np.int8]
+    measured: Ints
+    code: Ints
+    """Index into ``codes``."""
+    driver: Ints
+    """Index into ``drivers``."""
+    hash: Ints
+    """Index into ``hashes``."""
+    verdict: Ints
+    """Index into ``verdicts``."""
+    distinct: Ints
+    """Different outputs of the trial's replays."""
+    numerics: Mapping[str, Floats]
+    codes: list[str] = field(default_factory=list[str])
+    drivers: list[str] = field(default_factory=list[str])
+    hashes: list[str] = field(default_factory=list[str])
+    verdicts: list[str] = field(default_factory=list[str])
+
+
+def night_table(files: Mapping[str, Path]) -> NightTable:
+    """All series of some runs.
+
+    Args:
+        files: run id → its trial file, oldest first.
+
+    Raises:
+        InfraError: a file is missing or damaged.
+    """
+    runs = list(files)
+    with _Connection() as ask:
+        ask.run(_TRIALS, {"files": [str(path) for path in files.values()]})
+        ask.run(_NIGHTS, {"runs": runs})
+        for numbered in _NUMBERED:
+            ask.run(numbered)
+        words = {name: [row["word"] for row in ask.rows(sql)] for name, sql in _WORDS.items()}
+        found = ask.columns(_JOINED)
+        names = ask.columns("SELECT device_id, case_id FROM series ORDER BY series")
+    series = list(zip(names["device_id"].tolist(), names["case_id"].tolist(), strict=True))
+    at = (found["series"].astype(np.int64), found["night"].astype(np.int64))
+    shape = (len(series), len(runs))
+
+    def real(name: str) -> Floats:
+        values = np.full(shape, np.nan)
+        values[at] = np.ma.filled(found[name].astype(np.float64), np.nan)
+        return values
+
+    def whole(name: str, absent: int, kind: type[np.integer[Any]] = np.int64) -> NDArray[Any]:
+        values = np.full(shape, absent, kind)
+        values[at] = np.ma.filled(found[name], absent)
+        return values
+
+    return NightTable(
+        runs=runs,
+        series=series,
+        log_ns=real("log_ns"),
+        clock_hz=real("clock_hz"),
+        basis=whole("basis", 0, np.int8),
+        no_number=whole("no_number", 0, np.int8),
+        measured=whole("measured", 0),
+        code=whole("code_hash", -1),
+        driver=whole("driver", -1),
+        hash=whole("hash", -1),
+        verdict=whole("verdict", -1),
+        distinct=whole("hashes", 0),
+        numerics={name: real(name) for name in NUMERICS},
+        codes=words["code_hash"],
+        drivers=words["driver"],
+        hashes=words["hash"],
+        verdicts=words["verdict"],
+    )
+
+
+def one_series(files: Sequence[Path], device_id: str, case_id: str) -> list[dict[str, Any]]:
+    """Every trial of one case on one device, oldest first, with raw samples where they are kept.
+
+    Raises:
+        InfraError: a file is missing or damaged.
+    """
+    values = {"files": [str(path) for path in files], "case_id": case_id, "device_id": device_id}
+    with _Connection() as ask:
+        rows = ask.rows(_ONE_SERIES, values)
+    return [dict.fromkeys(SAMPLES, None) | row for row in rows]
+
+
+class _Connection:
+    """A database in memory with the errors of this project; ``with`` closes it."""
+
+    def __init__(self) -> None:
+        self._connection = _duckdb.connect(":memory:", config={"threads": 2})
+
+    def __enter__(self) -> "_Connection":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._connection.close()
+
+    def run(self, sql: str, values: Mapping[str, object] | None = None) -> "_Answer":
+        try:
+            return cast("_Answer", self._connection.execute(sql, dict(values or {})))
+        except _duckdb.Error as e:
+            why = str(e).splitlines()[0]
+            raise InfraError(f"history: {why}. `tilefarm db check` finds what is damaged") from e
+
+    def columns(self, sql: str) -> dict[str, NDArray[Any]]:
+        return self.run(sql).fetchnumpy()
+
+    def rows(self, sql: str, values: Mapping[str, object] | None = None) -> list[dict[str, Any]]:
+        answer = self.run(sql, values)
+        names = [column[0] for column in answer.description]
+        return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+
+class _Answer(Protocol):
+    """The part of duckdb's connection after a query."""
+
+    description: Sequence[tuple[str, object]]
+
+    def fetchnumpy(self) -> dict[str, NDArray[Any]]: ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]: ...

@@ -1,0 +1,110 @@
+"""One immutable Parquet file a run: written once, synced, renamed; its name holds its digest.
+
+pyarrow ships no types: this file is the only one that imports it.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow
+import pyarrow.parquet
+
+from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.errors import InfraError
+
+FORMAT = 1
+_pa = cast("Any", pyarrow)
+_parquet = cast("Any", pyarrow.parquet)
+_KINDS: Mapping[str, Any] = {
+    "name": _pa.dictionary(_pa.int32(), _pa.string()),
+    "text": _pa.string(),
+    "flag": _pa.bool_(),
+    "small": _pa.int8(),
+    "count": _pa.int32(),
+    "big": _pa.int64(),
+    "real": _pa.float64(),
+    "counts": _pa.list_(_pa.int32()),
+    "bigs": _pa.list_(_pa.int64()),
+}
+"""``name``: text that repeats in many rows."""
+ROW_GROUP = 20_000
+"""Rows whose smallest and largest case id are told apart in the file's footer."""
+
+
+def write(
+    folder: Path, stem: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
+) -> tuple[str, str]:
+    """Store rows; they are on disk when this returns.
+
+    Args:
+        columns: name → kind (``_KINDS``), in order.
+
+    Returns:
+        Name of the file, ``STEM-DIGEST.parquet``, and its sha256.
+    """
+    schema = _pa.schema(
+        [(name, _KINDS[kind]) for name, kind in columns.items()], metadata={"tilefarm_format": str(FORMAT)}
+    )
+    table = _pa.Table.from_pylist(list(rows), schema=schema)
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f".{stem}-{secrets.token_hex(4)}"
+    try:
+        _parquet.write_table(
+            table, partial, compression="zstd", row_group_size=ROW_GROUP, write_statistics=True
+        )
+        digest = sha256_hex(partial.read_bytes())
+        final = folder / f"{stem}-{digest[:12]}.parquet"
+        _sync(partial)
+        partial.replace(final)
+        _sync(folder)
+    finally:
+        partial.unlink(missing_ok=True)
+    return final.name, digest
+
+
+def read(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """All rows, with these columns.
+
+    Raises:
+        InfraError: missing or damaged.
+    """
+    try:
+        return _parquet.read_table(path, columns=list(columns)).to_pylist()
+    except (OSError, ValueError, _pa.ArrowInvalid) as e:
+        raise InfraError(f"{path}: {e}. `tilefarm db check` says what to do") from e
+
+
+def check(path: Path, sha256: str) -> str:
+    """What is wrong with a file; empty: nothing."""
+    if not path.is_file():
+        return "missing"
+    if sha256_hex(path.read_bytes()) != sha256:
+        return "damaged: its digest is another one"
+    try:
+        found = format_of(path)
+    except InfraError as e:
+        return str(e)
+    return "" if found == FORMAT else f"of format {found}; this Tilefarm reads {FORMAT}"
+
+
+def format_of(path: Path) -> int:
+    """
+    Raises:
+        InfraError: no Parquet file of ours.
+    """
+    try:
+        metadata: dict[bytes, bytes] = _parquet.read_schema(path).metadata or {}
+        return int(metadata[b"tilefarm_format"])
+    except (OSError, KeyError, ValueError, _pa.ArrowInvalid) as e:
+        raise InfraError(f"{path}: no trial file: {e}") from e
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
