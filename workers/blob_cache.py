@@ -54,7 +54,8 @@ class BlobCache:
             InfraError: the device does not do it.
         """
         self._look()
-        self._remove(self._oldest_until(wanted_bytes))
+        spare = self._bench.blob_quota // SPARE
+        self._remove(self._oldest_until(None if wanted_bytes is None else wanted_bytes + spare))
 
     def _push(self, digest: str, data: bytes) -> None:
         path = f"{self.folder}/{digest}"

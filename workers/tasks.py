@@ -218,7 +218,7 @@ def _await_fit(
         found = read_vitals(bench.device, at, CALL_TIMEOUT_S)
         if found.free_bytes is not None and found.free_bytes < enough:
             with suppress(InfraError):  # the gate says so
-                make_room(bench, batch)
+                make_room(bench, batch, enough - found.free_bytes)
                 found = read_vitals(bench.device, at, CALL_TIMEOUT_S)
         tell(client, device_id, found)
         return found
