@@ -137,7 +137,7 @@ def test_what_a_batch_reads_is_used_now(phone: FakeDevice, stock: Stock) -> None
         (trial,) = run_batch(place, stock.batch(job), [job], stock.store, lambda _news: None)
         assert trial.verdict is Verdict.PASS
     fill(phone, 7, size=9 * KIB + 700)
-    cache(phone, [7], 10 * KIB).make_room(1)
+    cache(phone, [7], 8).make_room(1)
     assert first.blobs() <= phone.blobs()
     assert not second.blobs() <= phone.blobs()
 
