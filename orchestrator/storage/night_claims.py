@@ -7,6 +7,13 @@ from orchestrator.domain.night import NIGHT_KEY_PREFIX, NIGHT_TTL_S, NightRecord
 from orchestrator.domain.wire import pack, unpack
 from orchestrator.storage.redis_client import RedisClient
 
+# In one step: of several orchestrators that want a night, one gets it.
+_CLAIM = """
+local there = redis.call('GET', KEYS[1])
+if there and there ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[3])
+return 1
+"""
 log = structlog.get_logger()
 
 
@@ -15,13 +22,24 @@ class NightClaims:
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
+        self._claim = client.register_script(_CLAIM)
 
     def claim(self, record: NightRecord) -> NightRecord:
-        """The record that counts: this one, or that of whoever was first."""
+        """The record that counts: this one, or that of whoever was first.
+
+        That somebody told a night as missed, whose clock may be ahead, keeps nobody from starting it.
+        """
         key = NIGHT_KEY_PREFIX + record.night
-        if self._client.set(key, pack(record), ex=NIGHT_TTL_S, nx=True):
+        if self._claim([key], [pack(record), "", NIGHT_TTL_S]):
             return record
-        return self._get(key) or record
+        there = self._client.get(key)
+        found = self._get(key)
+        if there is not None and found is not None and (found.state, record.state) == ("missed", "started"):
+            told = there.decode("utf-8", "surrogateescape")
+            if self._claim([key], [pack(record), told, NIGHT_TTL_S]):
+                return record
+            found = self._get(key)
+        return found or record
 
     def publish(self, record: NightRecord) -> None:
         """What became of a night of ours."""

@@ -181,6 +181,19 @@ def test_a_clock_that_was_ahead_takes_no_later_night_away(host: Host) -> None:
     assert host.look("2026-12-05T01:00") == ["2026-12-05-nightly"]
 
 
+def test_another_hosts_clock_that_is_ahead_takes_no_night_from_us(
+    host: Host, tmp_path: Path, farm: RedisClient
+) -> None:
+    other = Host(tmp_path / "b", farm)
+    other.look("2026-11-30T12:00")
+    other.look("2026-12-05T12:00")  # it tells five nights as missed that are still to come
+    assert set(NightClaims(farm).all()) == {f"2026-12-0{n}-nightly" for n in range(1, 6)}
+    assert host.look("2026-12-01T01:00") == ["2026-12-01-nightly"]
+    assert NightClaims(farm).all()["2026-12-01-nightly"].host == "a"
+    assert other.look("2026-12-05T13:00") == []
+    assert other.states()["2026-12-01-nightly"] == "started"
+
+
 def test_a_changed_schedule_begins_when_it_is_first_seen(host: Host) -> None:
     host.schedule = "nightly@02:00, speed@Sun 03:00"
     assert host.look("2026-12-01T06:00") == []
