@@ -135,9 +135,9 @@ def _case_list(cases: Iterable[PlannedCase]) -> list[dict[str, str]]:
     return [{"case_id": c.case_id, "label": c.case.label, "role": c.role} for c in cases]
 
 
-def _print_device(device: DevicePlan) -> None:
+def _print_device(device: DevicePlan, *, shares: bool) -> None:
     guessed = f", {device.guessed} times guessed" if device.guessed else ""
-    counts = _counts(c.case for c in device.cases) or "nothing"
+    counts = _counts(c.case for c in device.cases) or ("nothing of its own" if shares else "nothing")
     name = f"{visible(device.device.device_id)} ({visible(device.device.soc.name)})"
     _line(f"{name}: {counts}; about {duration_text(device.seconds)}{guessed}")
     _print_cases(device.cases, device.canaries)
@@ -232,7 +232,7 @@ def _print(planned: Plan, missing: list[Missing]) -> None:
     for lost in missing:
         say(f"{visible(lost.device_id)}: cannot be used: {visible(lost.why)}")
     for device in planned.devices:
-        _print_device(device)
+        _print_device(device, shares=any(device.device.device_id in a.devices for a in planned.anywhere))
     for group in planned.anywhere:
         _print_anywhere(group)
     if planned.pruned:

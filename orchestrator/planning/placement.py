@@ -105,7 +105,9 @@ def _place(phones: Sequence[Candidate], wanted: int, series: Series, seed: str, 
 
     def take(case_id: str, options: list[Candidate]) -> None:
         while options and taken[case_id] < wanted:
-            phone = min(options, key=lambda p: (busy_s[p.device_id], _draw(seed, p, case_id)))
+            least_s = min(busy_s[p.device_id] for p in options)
+            equals = [p for p in options if busy_s[p.device_id] == least_s]
+            phone = min(equals, key=lambda p: _draw(seed, p, case_id))
             options.remove(phone)
             placement.cases[phone.device_id].add(case_id)
             busy_s[phone.device_id] += phone.seconds[case_id]

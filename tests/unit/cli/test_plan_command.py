@@ -143,6 +143,8 @@ def test_the_plan_shows_cases_that_any_phone_of_a_soc_may_run(three_phones: str,
     assert "suite smoke: 10 points, each on 1 phone of each SoC" in shown.output
     assert "  second: 2 run and a share of 1, 5 pruned; about" in shown.output
     document = json.loads(invoke("plan", "--matrix", three_phones, "--phones", "1", "--json").output)
+    bare = invoke("plan", "--matrix", three_phones, "--phones", "1", "--no-probes").output
+    assert "second (SM8650): nothing of its own; about 0 s" in bare
     (group,) = document["anywhere"]
     assert (group["soc"], group["devices"]) == ("SM8650", ["phone", "second", "third"])
     assert [c["role"] for c in group["cases"]] == ["op"]

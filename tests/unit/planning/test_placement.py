@@ -6,6 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import MatrixError
@@ -83,6 +85,31 @@ def test_each_case_runs_on_as_many_phones_as_wanted_and_they_share_evenly() -> N
     assert len(count) == 100
     assert loads(placement) == [40] * 5
     assert (placement.anywhere, placement.short, placement.spare) == ([], [], [])
+
+
+@given(
+    able=st.lists(st.sets(st.integers(0, 7)), min_size=1, max_size=6),
+    wanted=st.integers(1, 4),
+    held=st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7))),
+    seed=st.text(max_size=3),
+)
+def test_every_case_is_placed_as_often_as_wanted_where_it_can_run_and_first_where_its_series_is(
+    able: list[set[int]], wanted: int, held: set[tuple[int, int]], seed: str
+) -> None:
+    phones = [Candidate(f"p{n}", "soc", {f"c{i}": 1.0 + i for i in cases}) for n, cases in enumerate(able)]
+    series = {(f"p{p}", f"c{c}") for p, c in held}
+    placement = place(phones, wanted, series, seed)
+    for case in {case for phone in phones for case in phone.seconds}:
+        can = {p.device_id for p in phones if case in p.seconds}
+        does = {i for i, cases in placement.cases.items() if case in cases}
+        has = {i for i in can if (i, case) in series}
+        groups = [set(g.devices) for g in placement.anywhere if case in g.cases]
+        if groups:
+            assert (groups, wanted, does, has) == ([can], 1, set(), set())
+        else:
+            assert does <= can
+            assert len(does) == min(wanted, len(can))
+            assert has <= does or does <= has
 
 
 def test_one_seed_draws_the_same_and_another_one_differently() -> None:
