@@ -18,7 +18,13 @@ from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.rows import Floats, Ints
 from orchestrator.analysis.speed.rule import RULE, Rule
 
-_CHUNK = 20_000
+_CHUNK = 1_000
+"""Series at a time: what a step touches then stays in the processor's cache."""
+
+
+_DIFFERENCE_WORTH = 0.5
+"""Degrees of freedom a night. Simulated: at 0.5 a series of 20, 45 or 90 nights without change shows one with
+probability 0.0004, 0.0006, 0.0002; at 1.0 with 0.004, 0.002, 0.0008."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +50,6 @@ def penalty(nights: Ints, rule: Rule = RULE) -> Floats:
     df = np.maximum(_DIFFERENCE_WORTH * n, 1.0)
     z = special.stdtrit(df, 1 - rule.scan_alpha / (2 * n))
     return z * z
-
-
-_DIFFERENCE_WORTH = 0.25
 
 
 def segments(values: Floats, rule: Rule = RULE) -> list[list[Segment]]:
@@ -85,28 +88,27 @@ def _segments(values: Floats, rule: Rule) -> list[list[Segment]]:
 
 
 def _starts(packed: Floats, count: Ints, gain: Floats, least: int) -> Ints:
-    """(series, nights + 1): where the last segment of the best partition of the first t numbers begins."""
+    """(series, nights + 1): where the last segment of the best partition of the first t numbers begins.
+
+    Inside, nights come first: the recursion then runs along memory. The squares of a segment's numbers are
+    the same in every partition and are left out of its cost.
+    """
     total, nights = len(packed), packed.shape[1]
     sd = noise(packed)
     usable = sd > 0
     scaled = (packed - rows.median(packed)[:, None]) / np.where(usable, sd, 1.0)[:, None]
-    scaled = np.where(np.isnan(scaled) | ~usable[:, None], 0.0, scaled)
-    sums = np.concatenate([np.zeros((total, 1)), np.cumsum(scaled, axis=1)], axis=1)
-    squares = np.concatenate([np.zeros((total, 1)), np.cumsum(scaled * scaled, axis=1)], axis=1)
-    best = np.full((total, nights + 1), np.inf)
-    best[:, 0] = -gain
-    starts = np.zeros((total, nights + 1), np.int64)
+    scaled = np.where(np.isnan(scaled) | ~usable[:, None], 0.0, scaled).T
+    sums = np.concatenate([np.zeros((1, total)), np.cumsum(scaled, axis=0)])
+    best = np.full((nights + 1, total), np.inf)
+    best[0] = -gain
+    starts = np.zeros((nights + 1, total), np.int64)
     for t in range(1, nights + 1):
-        first = rows.indices(t - least + 1) if t >= least else rows.indices(0)
-        if t < 2 * least:
-            first = first[:1]  # no room for two segments
-        if len(first) == 0:
-            first = rows.indices(1)
-        length = t - first
-        mean = sums[:, t, None] - sums[:, first]
-        cost = squares[:, t, None] - squares[:, first] - mean * mean / length
-        whole = best[:, first] + cost + gain[:, None]
-        at = whole.argmin(axis=1)
-        best[:, t] = whole[rows.indices(total), at]
-        starts[:, t] = first[at]
-    return starts
+        firsts = max(t - least + 1, 1) if t >= 2 * least else 1  # else no room for two segments
+        inside = sums[t] - sums[:firsts]
+        inside *= inside
+        inside /= (t - rows.indices(firsts))[:, None]
+        np.subtract(best[:firsts], inside, out=inside)
+        at = inside.argmin(axis=0)
+        best[t] = inside[at, rows.indices(total)] + gain
+        starts[t] = at
+    return starts.T

@@ -127,6 +127,7 @@ def _series(
     # Found and not found again, or a question that the last look left open.
     doubt = turns.asked & (turns.answer == 0)
     doubt |= night.phone.found & plan.series & ~item
+    doubt &= ~confirmed[matrix.test]
     few = night.deltas.nights < rule.min_nights
     absent = ~measured & (night.deltas.nights > 0)
     return np.select(

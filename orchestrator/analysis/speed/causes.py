@@ -1,0 +1,64 @@
+"""Why a series moved: its code, the phone's software, the one phone, or the night."""
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from orchestrator.analysis.speed.confirm import Answer
+
+
+class Cause(StrEnum):
+    CODE = "code"
+    DRIVER = "driver"
+    """The environment key changed: driver, OS build or governor."""
+    DEVICE = "device"
+    """One phone shows it and others of its SoC do not."""
+    ENVIRONMENT = "environment"
+    """Same code, same software, other speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentKey:
+    driver: str
+    os_build: str
+    governor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    code_changed: bool
+    before: EnvironmentKey
+    """In the baseline's last night."""
+    after: EnvironmentKey
+    phones: int
+    """Of the SoC, that could tell."""
+    showing: int
+    turns: Answer | None = None
+    """Of both codes measured in turns, where that was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    cause: Cause
+    sure: bool
+    """False where two things changed at once, or one phone stands for its SoC."""
+    why: str
+
+
+def attribute(seen: Evidence) -> Attribution:
+    pairs = {
+        f.name: (getattr(seen.before, f.name), getattr(seen.after, f.name)) for f in fields(EnvironmentKey)
+    }
+    changed = [f"{n.replace('_', ' ')} {old} → {new}" for n, (old, new) in pairs.items() if old != new]
+    software = "; ".join(changed)
+    if seen.showing == 1 and seen.phones > 1:
+        return Attribution(Cause.DEVICE, True, f"1 of {seen.phones} phones shows it")
+    alone = seen.phones == 1
+    if seen.code_changed and seen.turns is Answer.DIFFERENT:
+        return Attribution(Cause.CODE, True, "the codes differ when measured in turns on one phone")
+    if seen.code_changed and seen.turns is not Answer.SAME:
+        other = f"; so did the {software}: measure both codes in turns" if changed else ""
+        return Attribution(Cause.CODE, not changed and not alone, f"the code changed{other}")
+    not_code = "measured in turns the codes do not differ; " if seen.code_changed else ""
+    if changed:
+        return Attribution(Cause.DRIVER, not alone, not_code + software)
+    return Attribution(Cause.ENVIRONMENT, not alone, not_code + "neither code nor software changed")
