@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import duration_text, print_json, result, say
@@ -105,7 +106,7 @@ def _table(runs: Sequence[RunState]) -> Table:
             _ago(state.started_at, now),
             state.verdict or state.why,
         )
-        table.add_row(*(visible(word) for word in words))
+        table.add_row(*(Text(visible(word)) for word in words))
     return table
 
 
@@ -136,7 +137,7 @@ def _print_one(state: RunState) -> None:
             target.waiting_since,
             target.why,
         )
-        table.add_row(*(visible(word) for word in words))
+        table.add_row(*(Text(visible(word)) for word in words))
     if state.targets:
         result.print()
         result.print(table)

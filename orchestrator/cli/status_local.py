@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from rich.table import Table
+from rich.text import Text
 
 from orchestrator.cli.output import print_json, result
 from orchestrator.domain.errors import UsageError, WireError
@@ -50,8 +51,8 @@ def local_runs(out: Path, name: str | None, at_most: int | None, *, as_json: boo
     for column in ("run", "state", ""):
         table.add_column(column, overflow="fold")
     for run in found:
-        table.add_row(*(visible(word) for word in (run.run_id, run.state, run.next)))
-    result.print(table if found else f"no run in {out / 'runs'}")
+        table.add_row(*(Text(visible(word)) for word in (run.run_id, run.state, run.next)))
+    result.print(table if found else Text(f"no run in {out / 'runs'}"))
 
 
 def of_folder(path: Path) -> LocalRun:
