@@ -7,21 +7,16 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.history import open_history
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, result, say
 from orchestrator.cli.person import person
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import find_run, load_results
-from orchestrator.history.history import History
-from orchestrator.history.query import one_series
 
 EXIT_FAULTS = 3
 db = typer.Typer(help="The history of all runs: store, check, compact, pin, export.", no_args_is_help=True)
-
-
-def open_history(settings: Settings) -> History:
-    return History(settings.history_url(), settings.out / "history")
 
 
 @db.command()
@@ -131,6 +126,8 @@ def export(
 
     Example: tilefarm db export pixel-8-0a1b2c3d 4f0c6ef8d1e2a3b4 > series.json
     """
+    from orchestrator.history.query import one_series  # takes a while to load
+
     history = open_history(Settings())
     try:
         rows = one_series([history.path(r) for r in history.runs()], device_id, case_id)

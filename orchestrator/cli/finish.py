@@ -6,9 +6,11 @@ from datetime import date
 from pathlib import Path
 
 from orchestrator.analysis.summary import Summary
-from orchestrator.cli.output import print_json, result
-from orchestrator.domain.errors import UsageError
+from orchestrator.cli.history import open_history
+from orchestrator.cli.output import print_json, result, say
+from orchestrator.domain.errors import TilefarmError, UsageError
 from orchestrator.domain.results import RunResults
+from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import RunFolder, find_run, load_results, point_latest
 from reports.terminal import print_summary
 from reports.write import ReportPaths, write_reports
@@ -59,9 +61,26 @@ def finish_run(
     if results.previous_run and (out / "runs" / results.previous_run / "results.json").is_file():
         previous = load_results(out / "runs" / results.previous_run)
     reports = write_reports(results, previous, folder.path, today, max_slowdown=max_slowdown)
-    if newest and folder.path.name >= _latest_id(out):
-        point_latest(out, folder.path.name)
+    if newest:
+        _remember(results)
+        if folder.path.name >= _latest_id(out):
+            point_latest(out, folder.path.name)
     return Finished(folder, reports)
+
+
+def _remember(results: RunResults) -> None:
+    """Put a run that ended into the history; its own report does not wait for that."""
+    if not results.trials:
+        return
+    try:
+        history = open_history(Settings())
+        try:
+            history.store(results)
+        finally:
+            history.close()
+    except TilefarmError as e:
+        name = results.run.run_id
+        say(f"warning: not in the history: {e}. Put it in later with `tilefarm db store {name}`")
 
 
 def finished_results(out: Path, name: str) -> RunResults:
