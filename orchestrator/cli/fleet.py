@@ -4,9 +4,6 @@ With ``TILEFARM_BROKER`` set, whoever is registered there is the fleet. Without 
 one worker process a device are started, and ended by their process ids; a worker that dies is started again.
 """
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,12 +16,11 @@ from orchestrator.domain.errors import InfraError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
-from orchestrator.domain.wire import to_json
 from orchestrator.execution.broker import Broker
-from orchestrator.execution.child import dies_with_us
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import shown
-from workers.discovery import LOCAL, Found, Reachable, discover, host_name
+from workers.child import WorkerChild
+from workers.discovery import LOCAL, Found, discover, host_name
 
 REGISTER_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
@@ -39,7 +35,7 @@ class Fleet:
     devices: list[DeviceRecord]
     missing: list[Missing]
     """Devices that were listed or asked for and cannot be used."""
-    workers: list["PrivateWorker"] = field(default_factory=list["PrivateWorker"])
+    workers: list[WorkerChild] = field(default_factory=list[WorkerChild])
     serials: dict[str, str] = field(default_factory=dict[str, str])
     """Of missing phones of a farm, with the device id."""
 
@@ -58,57 +54,8 @@ class Fleet:
     def revive(self) -> None:
         """Start private workers that died again; the dispatcher sends their work once more."""
         for worker in self.workers:
-            if worker.died():
+            if worker.ended() is not None:
                 worker.start()
-
-
-class PrivateWorker:
-    """A worker process that this command started."""
-
-    def __init__(self, found: Reachable, broker_url: str, log_folder: Path, number: int) -> None:
-        self.found = found
-        self._environment = os.environ | {"TILEFARM_BROKER": broker_url}
-        self.log = log_folder / f"worker-{number}.log"
-        self._told = log_folder / f"worker-{number}.json"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid if self._process else 0
-
-    def start(self) -> None:
-        """The worker is told what discovery found, so that no GPU is probed twice."""
-        self._told.write_text(to_json(self.found), "utf-8")
-        command = [sys.executable, "-m", "workers", "--found", str(self._told)]
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                dies_with_us(command),
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    def died(self) -> bool:
-        return self._process is not None and self._process.poll() is not None
-
-    def ask_to_stop(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-
-    def stop(self, deadline: float) -> None:
-        if self._process is None:
-            return
-        try:
-            self._process.wait(timeout=max(0.1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def last_words(self) -> str:
-        """The end of its log: the error that it died with."""
-        lines = self.log.read_text(errors="replace").strip().splitlines() if self.log.is_file() else []
-        return lines[-1][-400:] if lines else "it wrote nothing"
 
 
 def log_folder(settings: Settings, run_id: str) -> Path:
@@ -143,26 +90,29 @@ def open_fleet(
         found = discover(settings, wanted)
         if found.no_adb:
             say(f"no phones: {found.no_adb}")
-        workers = [PrivateWorker(f, url, log_folder, n) for n, f in enumerate(found.to_open(wanted))]
+        workers = [
+            WorkerChild(f, {"TILEFARM_BROKER": url}, log_folder, f"worker-{n}", keep_log=True)
+            for n, f in enumerate(found.to_open(wanted))
+        ]
         stack.callback(_stop_all, workers)
         for worker in workers:
             say(f"opening {worker.found.serial}")
             worker.start()
         records, missing = _await_registrations(broker, workers)
         missing += [Missing(u.serial, "", u.why) for u in found.unreachable]
-        alive = [w for w in workers if not w.died()]
+        alive = [w for w in workers if w.ended() is None]
         yield choose(Fleet(broker, records, missing, alive), wanted, found)
 
 
 def _await_registrations(
-    broker: Broker, workers: Sequence[PrivateWorker]
+    broker: Broker, workers: Sequence[WorkerChild]
 ) -> tuple[list[DeviceRecord], list[Missing]]:
     """Wait until every worker is registered or dead."""
     deadline = time.monotonic() + REGISTER_TIMEOUT_S
     registrations: dict[int, Registration] = {}
     while time.monotonic() < deadline:
         registrations = {r.pid: r for r in broker.registrations().values()}
-        if all(w.pid in registrations or w.died() for w in workers):
+        if all(w.pid in registrations or w.ended() is not None for w in workers):
             break
         time.sleep(POLL_S)  # registrations are read, not announced; the deadline above bounds the wait
     records: list[DeviceRecord] = []
@@ -233,9 +183,9 @@ def answers_to(device: DeviceRecord, name: str) -> bool:
     return name == device.serial
 
 
-def _stop_all(workers: Sequence[PrivateWorker]) -> None:
+def _stop_all(workers: Sequence[WorkerChild]) -> None:
     for worker in workers:
         worker.ask_to_stop()
     deadline = time.monotonic() + STOP_TIMEOUT_S
     for worker in workers:
-        worker.stop(deadline)
+        worker.wait(deadline)

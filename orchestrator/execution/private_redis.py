@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from orchestrator.domain.errors import BrokerUnavailable, NotInstalled
-from orchestrator.execution.child import dies_with_us
 from orchestrator.storage.redis_client import connect
+from workers.lifetime import dies_with_us
 
 START_TIMEOUT_S = 10.0
 POLL_S = 0.02

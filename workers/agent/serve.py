@@ -23,10 +23,10 @@ from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import unpack
 from orchestrator.storage.redis_client import RedisClient, connect
 from workers.agent.agent import Agent
-from workers.agent.child import WorkerChild
 from workers.agent.farm import RedisFarm
 from workers.agent.ladder import CONNECT_S, climb, power_words
 from workers.agent.station import Identity
+from workers.child import WorkerChild
 from workers.discovery import Reachable, host_name, local_gpus
 from workers.identity import phone_id
 from workers.locks import exclusive
@@ -72,7 +72,10 @@ class _World:
         # A serial may hold any characters, and becomes no file name.
         name = f"worker-{sha256_hex(found.serial.encode('utf-8', 'surrogateescape'))[:12]}"
         log.info("starting a worker", serial=found.serial)
-        return WorkerChild(found, {"TILEFARM_BROKER": self.settings.broker}, self.folder, name)
+        broker = {"TILEFARM_BROKER": self.settings.broker}
+        child = WorkerChild(found, broker, self.folder, name, own_session=True)
+        child.start()
+        return child
 
     def later(self, call: Callable[[], object]) -> "Future[object]":
         return self.pool.submit(call)

@@ -18,6 +18,7 @@ from typing import IO
 import platformdirs
 
 from orchestrator.domain.errors import NoSpace, NotInstalled, TransferFailed
+from workers.lifetime import death_signal
 from workers.transports.base import MAX_PULL_BYTES, CommandResult
 from workers.transports.deadline import Deadline, IdleWatch
 from workers.transports.lines import LineSplitter, Whole
@@ -199,14 +200,11 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _dies_with_us() -> list[str]:
-    """Prefix that makes the kernel kill the command when this worker dies, even by SIGKILL.
-
-    A ``preexec_fn`` could do it too, but is unsafe in processes with threads.
-    """
-    tool = shutil.which("setpriv")
-    if tool is None:
+    """What runs is killed when this worker dies, even by SIGKILL: the next one measures on the same GPU."""
+    words = death_signal("KILL")
+    if not words:
         raise NotInstalled("setpriv is not on PATH. Install it: apt install util-linux")
-    return [tool, "--pdeathsig", "KILL", "--"]
+    return words
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.execution.child import dies_with_us
+from workers.lifetime import dies_with_us
 
 _LAST_WORDS = 400
 _TAIL = 8192

@@ -19,12 +19,12 @@ from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import pack
 from orchestrator.execution.broker import Broker
-from orchestrator.execution.child import dies_with_us
 from orchestrator.execution.private_redis import redis_server_program
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.unit.workers.fake_device import FakeDevice, bench
 from tests.unit.workers.jobs import Stock
 from workers import locks, patience, run_watch
+from workers.lifetime import dies_with_us
 from workers.losses import Losses
 from workers.tasks import handle
 
