@@ -20,13 +20,13 @@ from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Registration
 from orchestrator.domain.names import DEVICE_KEY_PREFIX
 from orchestrator.domain.wire import unpack
-from orchestrator.execution.child import dies_with_us
 from orchestrator.execution.private_redis import redis_server_program
 from orchestrator.storage.redis_client import connect
 from tests.chaos.phones import install_runner, profile_of
 from tests.farm import COMMAND, REPOSITORY, wait_for
 from tests.phones import RunningPhone, free_port, own_adb_server, running_phone
 from workers.transports.adb import AdbServer
+from workers.lifetime import dies_with_us
 
 SITE = Path(__file__).with_name("site")
 SKEW_S = 15 * 60
