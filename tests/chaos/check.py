@@ -19,6 +19,7 @@ from orchestrator.storage.blobs import BlobStore
 from tests.chaos.farm import ChaosFarm
 from tests.chaos.phones import Notes, notes
 from tests.farm import wait_for
+from workers.identity import phone_id
 
 END_S = 30.0
 Planned = tuple[str, str]
@@ -75,9 +76,8 @@ def check(farm: ChaosFarm, run_folder: Path) -> Found:
     for trial in trials:
         if trial.verdict is Verdict.PASS:
             _is_right(trial, planned[trial.target, trial.case_id], store)
-    told = {phone.phone.serial: notes(phone) for phone in farm.phones}
-    by_device = {d.device_id: told[_number(farm, d.serial)] for d in manifest.planned.devices}
-    _no_double_lease(trials, by_device)
+    told = {phone_id(phone.phone.properties()): notes(phone) for phone in farm.phones}
+    _no_double_lease(trials, told)
     for phone in farm.phones:
         root = str(phone.phone.root.folder)
         wait_for(lambda root=root: not _processes_in(root), f"processes in {root} to end", END_S)
@@ -85,11 +85,6 @@ def check(farm: ChaosFarm, run_folder: Path) -> Found:
     executions = [e for n in told.values() for e in n.executions.values()]
     cases = sum(not c.startswith("canary-") for e in executions for c in e.cases)
     return Found(outcomes, len(executions), cases, len(trials))
-
-
-def _number(farm: ChaosFarm, serial: str) -> str:
-    """Serial number of the phone that adb lists so."""
-    return next(p.phone.serial for p in farm.phones if p.serial == serial)
 
 
 def _outcomes(

@@ -25,8 +25,8 @@ from orchestrator.storage.redis_client import connect
 from tests.chaos.phones import install_runner, profile_of
 from tests.farm import COMMAND, REPOSITORY, wait_for
 from tests.phones import RunningPhone, free_port, own_adb_server, running_phone
-from workers.transports.adb import AdbServer
 from workers.lifetime import dies_with_us
+from workers.transports.adb import AdbServer
 
 SITE = Path(__file__).with_name("site")
 SKEW_S = 15 * 60

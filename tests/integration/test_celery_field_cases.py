@@ -1,0 +1,158 @@
+"""Field cases of Celery over a real Redis, with worker processes: registered, leased, one a phone."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.names import worker_queues
+from orchestrator.domain.trial import Trial
+from orchestrator.execution.broker import Broker
+from orchestrator.storage.blobs import BlobStore
+from tests.chaos.farm import Redis
+from tests.farm import wait_for
+from tests.integration.celery_worker import SOC
+from tests.unit.execution.redis_fixture import raw_client
+from tests.unit.workers.jobs import Stock
+
+_WORKER = [sys.executable, "-m", "tests.integration.celery_worker"]
+ONE, TWO = "phone-one", "phone-two"
+
+
+class Line:
+    """Redis and two workers; the second one's visibility timeout is a fraction of a second."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.redis = Redis(folder / "redis")
+        self.stock = Stock(BlobStore((folder / "store").as_uri()))
+
+    @property
+    def url(self) -> str:
+        return self.redis.url
+
+    @contextmanager
+    def worker(self, device_id: str, *words: str) -> Generator["subprocess.Popen[bytes]"]:
+        with (self.folder / f"{device_id}.out").open("ab") as log:
+            process = subprocess.Popen(
+                [*_WORKER, self.url, device_id, str(self.folder), *words],
+                env=os.environ | {"TMPDIR": str(self.folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            wait_for(lambda: self.pid(device_id) == process.pid, f"the worker of {device_id}")
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+            process.wait(60)
+
+    def pid(self, device_id: str) -> int:
+        broker = Broker(self.url)
+        try:
+            found = broker.registrations().get(device_id)
+            return found.pid if found else 0
+        finally:
+            broker.close()
+
+    def send(self, run_id: str, device_id: str, *cases: str) -> None:
+        broker = Broker(self.url)
+        batch = self.stock.batch(*map(self.stock.job, cases), run_id=run_id, batch_id=f"b-{cases[0]}")
+        broker.send(replace(batch, device_id=device_id), "ondemand")
+        broker.close()
+
+    def results(self, run_id: str) -> Counter[str]:
+        """Case → how often its result was told."""
+        broker = Broker(self.url)
+        try:
+            events = [event for _, event in broker.events(run_id, "0", 1)]
+        finally:
+            broker.close()
+        return Counter(e.case_id for e in events if isinstance(e, Trial))
+
+    def executed(self, device_id: str) -> Counter[str]:
+        """Case → how often its phone saw it."""
+        log = self.folder / f"{device_id}.log"
+        return Counter(log.read_text("utf-8").split() if log.is_file() else [])
+
+    def cut(self) -> None:
+        """Every connection to Redis, as a blip of the network does."""
+        with self.raw() as raw:
+            raw.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    def raw(self) -> Any:
+        return raw_client(self.url)
+
+    def queued(self, device_id: str) -> int:
+        with self.raw() as raw:
+            return sum(int(raw.llen(f"tilefarm:celery:{queue}")) for queue in worker_queues(device_id, SOC))
+
+    def in_hand(self) -> int:
+        """Messages that nobody has acknowledged."""
+        with self.raw() as raw:
+            return int(raw.hlen("tilefarm:celery:unacked"))
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Generator[Line]:
+    found = Line(tmp_path_factory.mktemp("line"))
+    found.redis.start()
+    try:
+        with found.worker(ONE), found.worker(TWO, "0.3"):
+            yield found
+    finally:
+        found.redis.kill()
+
+
+def test_g3_01_the_shortest_visibility_timeout_of_all_workers_delivers_twice_and_the_phone_works_once(
+    line: Line,
+) -> None:
+    """G3-01: another phone's worker was left at 0.3 s; a batch of the first one takes longer."""
+    line.send("g3-01", ONE, "wait-long", "quick-1")
+    wait_for(lambda: line.executed(ONE)["wait-long"] == 1, "the batch to begin")
+    wait_for(lambda: line.queued(ONE) > 0, "the batch to be delivered again")
+    (line.folder / "long").touch()
+    wait_for(lambda: line.queued(ONE) == line.in_hand() == 0, "the second delivery to be done with")
+    assert line.executed(ONE) == {"wait-long": 1, "quick-1": 1}
+    assert line.results("g3-01") == {"wait-long": 1, "quick-1": 1}
+    assert line.executed(TWO)["wait-long"] == 0
+
+
+def test_g3_04_after_a_cut_connection_an_idle_phones_batch_waits_for_no_other_phone(line: Line) -> None:
+    """G3-04: one worker process a phone: nothing is piped behind the long task of another one."""
+    line.send("g3-04", ONE, "wait-busy")
+    wait_for(lambda: line.executed(ONE)["wait-busy"] == 1, "the long batch to begin")
+    line.cut()
+    line.send("g3-04", TWO, "idle-1")
+    wait_for(lambda: line.results("g3-04")["idle-1"] == 1, "the idle phone's batch")
+    assert line.results("g3-04") == {"idle-1": 1}, "the long one still runs"
+    (line.folder / "busy").touch()
+    wait_for(lambda: line.results("g3-04")["wait-busy"] == 1, "the long batch")
+    assert line.executed(ONE)["wait-busy"] == 1
+
+
+def test_g3_03_thirty_tasks_outlive_three_cuts_and_a_restart_of_redis(line: Line) -> None:
+    """G3-03: workers consume again after each, without a restart of theirs."""
+    pids = [line.pid(ONE), line.pid(TWO)]
+    cases = [f"thirty-{n}" for n in range(30)]
+    for n, case in enumerate(cases):
+        if n in (6, 12, 18):
+            line.cut()
+        if n == 24:
+            line.redis.kill()
+            line.redis.start()
+        line.send("g3-03", (ONE, TWO)[n % 2], case)
+        if n % 6 == 5:  # what is sent is being consumed again
+            wait_for(lambda n=n: len(line.results("g3-03")) == n + 1, f"{n + 1} results")
+    assert line.results("g3-03") == dict.fromkeys(cases, 1)
+    assert line.executed(ONE) + line.executed(TWO) >= Counter(cases)
+    assert [line.pid(ONE), line.pid(TWO)] == pids
