@@ -93,7 +93,7 @@ def samples_of(trials: Sequence[Trial]) -> Samples:
     """Raw samples of many trials, padded with NaN to the longest. A clock stands around each sample: the mean
     of the readings before and after it."""
     longest = max((len(t.timing.samples_ns) for t in trials if t.timing), default=0)
-    shape = (len(trials), longest)
+    shape = (len(trials), max(longest, 1))
     latency, hz, temp = (np.full(shape, np.nan) for _ in range(3))
     throttled = np.zeros(shape, np.bool_)
     for number, trial in enumerate(trials):

@@ -1,0 +1,157 @@
+"""What changed in a night, as the analysis says it: for reports, CI and triage (findings.json, format 1).
+
+A latency changes by a log ratio: ``effect`` 0.05 is 5 % slower, -0.05 5 % faster, and both are as far from 0.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.domain.number import Number
+
+FINDINGS_FORMAT = 1
+Kind = Literal["speed", "numerics"]
+SpeedWord = Literal["regressed", "improved", "same", "inconclusive", "new", "missing"]
+NumericsWord = Literal["hash_changed", "nmse_doubled", "limit_crossed", "nondeterministic", "improved"]
+Cause = Literal["code", "driver", "device", "environment"]
+"""Another code hash; another driver or OS build; this phone alone; none of these."""
+Confirmed = Literal["yes", "no", "unknown", "not asked"]
+"""By a second measurement in the same night (duel, or the same code again)."""
+TriageState = Literal["new", "acknowledged", "accepted", "noise", "fixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """What a person decided about a finding; kept in files under version control."""
+
+    state: TriageState
+    owner: str = ""
+    note: str = ""
+    link: str = ""
+    expires: str = ""
+    """Date; empty: never."""
+    decided_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneChange:
+    """One phone's part in a finding."""
+
+    device_id: str
+    effect: Number
+    before_ns: Number
+    """Median of its baseline nights."""
+    after_ns: Number
+    nights: int
+    """Of its baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    finding_id: str
+    """The same every night that shows it: of kind, SoC or device, case, direction or flag, baseline epoch."""
+    kind: Kind
+    what: Literal[
+        "regressed", "improved", "hash_changed", "nmse_doubled", "limit_crossed", "nondeterministic"
+    ]
+    soc: str
+    case_id: str
+    device_id: str = ""
+    """Of an item of one phone, which is a matter of the phone's health; empty: of the SoC."""
+    cause: Cause = "environment"
+    effect: Number = 0.0
+    """Log ratio of latency; of numerics: log10 ratio of NMSE."""
+    low: Number = 0.0
+    high: Number = 0.0
+    """95 % interval of ``effect``."""
+    q: Number = 1.0
+    """False discovery rate at which it is found."""
+    confirmed: Confirmed = "not asked"
+    phones: list[PhoneChange] = field(default_factory=list[PhoneChange])
+    since: str = ""
+    """First run that shows it."""
+    baseline: list[str] = field(default_factory=list[str])
+    """Runs that it is compared with, oldest first."""
+    code_before: str = ""
+    code_after: str = ""
+    environment_before: str = ""
+    """Driver and OS build."""
+    environment_after: str = ""
+    detail: str = ""
+    """One sentence with numbers."""
+    triage: Triage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Findings with one cause."""
+
+    group_id: str
+    sentence: str
+    """``all fp16_storage variants on SM8650 since driver 744``"""
+    cause: Cause
+    what: str
+    soc: str
+    kernel: str = ""
+    """Empty: several."""
+    axis: str = ""
+    value: str = ""
+    findings: list[str] = field(default_factory=list[str])
+    """Ids, the largest effect first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRow:
+    """A case on a SoC: one row of the report's table."""
+
+    soc: str
+    case_id: str
+    verdict: SpeedWord
+    why: str = ""
+    """Of inconclusive, new and missing."""
+    effect: Number = 0.0
+    detectable: Number = 0.0
+    """Smallest effect that would have been found with 80 % power."""
+    latency_ns: Number = 0.0
+    """Tonight, of the fastest phone; NaN: none."""
+    phones: int = 0
+    history: list[Number] = field(default_factory=list[Number])
+    """Log ratio to the baseline for the last nights (``Findings.nights``), mean over phones; NaN: none."""
+    flags: list[NumericsWord] = field(default_factory=list[NumericsWord])
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNight:
+    """A phone in one night: its common shift, charted by itself, and its health."""
+
+    device_id: str
+    soc: str
+    shift: list[Number] = field(default_factory=list[Number])
+    """Log ratio of all its variants together, night by night as in ``Findings.nights``."""
+    sentinels: list[Number] = field(default_factory=list[Number])
+    """The same over the frozen sentinel cases."""
+    verdict: SpeedWord = "same"
+    environment: list[str] = field(default_factory=list[str])
+    """Night by night; empty: not there."""
+    items: list[str] = field(default_factory=list[str])
+    """Sentences about its health: alone slower, throttled, hot, not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    run_id: str
+    suite: str
+    nights: list[str]
+    """Run ids that were looked at, this one last."""
+    sentence: str
+    """The verdict."""
+    counts: dict[str, int]
+    """regressed, improved, numerics, inconclusive, missing, new, same, acknowledged."""
+    not_measured: list[str] = field(default_factory=list[str])
+    """Sentences: missed nights, missing phones, too few nights."""
+    groups: list[Group] = field(default_factory=list[Group])
+    findings: list[Finding] = field(default_factory=list[Finding])
+    series: list[SeriesRow] = field(default_factory=list[SeriesRow])
+    devices: list[DeviceNight] = field(default_factory=list[DeviceNight])
+    method: dict[str, Number] = field(default_factory=dict[str, Number])
+    """Parameters of the rule."""
+    format: int = FINDINGS_FORMAT
