@@ -31,7 +31,6 @@ def make_scheduler(broker_url: str, every_s: float) -> Scheduler:
     app.conf.update(
         timezone="UTC",
         enable_utc=True,
-        result_expires=None,  # else Celery adds a clean-up task of its own, which nobody consumes
         broker_connection_max_retries=None,
         beat_schedule={
             "nights": {
