@@ -79,7 +79,10 @@ def release(device: DeviceArgument, as_json: JsonOption = False) -> None:
     if not named:
         raise UsageError(f"{device} is not held. Held now: {', '.join(sorted(holds)) or 'none'}")
     held = named[0]
-    broker.release(held.device_id)
+    if not broker.release(held):
+        raise UsageError(
+            f"{held.device_id}: the hold of {held.by} ended meanwhile. Look again: tilefarm devices"
+        )
     if as_json:
         print_json(json.loads(to_json(held)))
     else:

@@ -118,10 +118,10 @@ class Broker:
         with self._reachable():
             return self._leases.fence(device_id)
 
-    def release(self, device_id: str) -> bool:
-        """False where nobody held the device."""
+    def release(self, hold: Hold) -> bool:
+        """False where that hold had ended already."""
         with self._reachable():
-            return self._leases.release(device_id)
+            return self._leases.release(hold)
 
     def cancel(self, run_id: str, why: str) -> bool:
         """End a run wherever it is; False where nobody at this broker has heard of it."""

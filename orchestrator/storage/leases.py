@@ -63,6 +63,11 @@ return 0
 _HOLD = """
 return redis.call('SETNX', KEYS[1], ARGV[1])
 """
+# KEYS: hold. ARGV: hold. Another person may have the device by now: theirs stays.
+_RELEASE = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
 # KEYS: lease, token. No lease lives: whoever had the last one and was paused must not write any more.
 _FENCE = (
     _NEXT_IN_LINE
@@ -83,6 +88,7 @@ class Leases:
         self._renew = client.register_script(_RENEW)
         self._end = client.register_script(_END)
         self._hold = client.register_script(_HOLD)
+        self._release = client.register_script(_RELEASE)
         self._fence = client.register_script(_FENCE)
 
     def claim(self, device_id: str, holder: str, ttl_s: float = LEASE_TTL_S) -> Lease | None:
@@ -110,9 +116,13 @@ class Leases:
         """Those of them that somebody has in hand now."""
         return frozenset(i for i in device_ids if self._client.exists(lease_key(i)))
 
-    def release(self, device_id: str) -> bool:
-        """End a hold; False where there was none."""
-        return self._client.delete(hold_key(device_id)) == 1
+    def release(self, hold: Hold) -> bool:
+        """End this hold, as it was read; False where it is there no more, though another one may be."""
+        key = hold_key(hold.device_id)
+        text = self._client.get(key)
+        if text is None or _read(hold.device_id, text) != hold:
+            return False
+        return self._release(keys=[key], args=[text]) == 1
 
     def held(self, device_id: str) -> Hold | None:
         text = self._client.get(hold_key(device_id))

@@ -14,7 +14,7 @@ Entry = tuple[bytes, dict[bytes, bytes]]
 class Script(Protocol):
     """A registered Lua script."""
 
-    def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> int: ...
+    def __call__(self, keys: Sequence[str], args: Sequence[str | int | bytes]) -> int: ...
 
 
 class RedisClient(Protocol):

@@ -153,7 +153,7 @@ def test_what_is_known_of_a_device_without_a_worker(broker: Broker, client: Redi
             "",
         ]
     finally:
-        broker.release("where-held")
+        broker.release(hold)
         client.delete(agent_key("shelf-1"))
 
 

@@ -1,9 +1,10 @@
 """Leases and holds in a real Redis: one winner, tokens that only grow, and holds that keep workers out."""
 
 import threading
+from dataclasses import replace
 
 from orchestrator.domain.lease import Hold
-from orchestrator.domain.names import lease_key, token_key
+from orchestrator.domain.names import hold_key, lease_key, token_key
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.unit.execution.redis_fixture import raw_client, seconds_left
@@ -108,10 +109,31 @@ def test_a_hold_keeps_workers_out_until_it_is_released(client: RedisClient) -> N
     assert leases.claim("lease-held", "one") is None
     assert leases.held("lease-held") == HOLD
     assert leases.holds()["lease-held"] == HOLD
-    assert leases.release("lease-held")
-    assert not leases.release("lease-held")
+    assert leases.release(HOLD)
+    assert not leases.release(HOLD)
     assert leases.held("lease-held") is None
     assert leases.claim("lease-held", "one") is not None
+    client.delete(lease_key("lease-held"))
+
+
+def test_the_hold_of_another_person_stays(client: RedisClient) -> None:
+    """Who released it read it before that one was made."""
+    leases, theirs = Leases(client), replace(HOLD, by="ben@desk")
+    assert leases.hold(theirs)
+    assert not leases.release(HOLD)
+    assert leases.held("lease-held") == theirs
+    assert leases.release(theirs)
+
+
+def test_a_hold_that_cannot_be_read_can_be_released(client: RedisClient) -> None:
+    leases = Leases(client)
+    for text in ('{"wire": 99}', "\x00no JSON"):
+        client.set(hold_key("lease-odd"), text, ex=60)
+        held = leases.held("lease-odd")
+        assert held is not None
+        assert "cannot be read" in held.why
+        assert leases.claim("lease-odd", "one") is None
+        assert leases.release(held)
 
 
 def test_a_hold_waits_for_the_running_lease_and_fences_it_off(client: RedisClient) -> None:

@@ -97,7 +97,7 @@ class _Silent:
     def register_script(self, script: str) -> Script:
         del script
 
-        def done(keys: Sequence[str], args: Sequence[str | int]) -> int:
+        def done(keys: Sequence[str], args: Sequence[str | int | bytes]) -> int:
             del keys, args
             return 1
 

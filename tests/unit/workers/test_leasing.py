@@ -179,7 +179,7 @@ def test_a_batch_for_a_held_device_is_given_back_at_once_and_later_ones_are_drop
     assert "new battery" in found.reason
     broker = Broker(redis_url)
     assert broker.given_up("lease-held") == {DEVICE: found.reason}
-    Leases(client).release(DEVICE)
+    Leases(client).release(HOLD)
     broker.go_on("lease-held")
     broker.close()
     handle(two, bench(phone), client, "worker-1")

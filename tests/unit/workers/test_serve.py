@@ -86,13 +86,13 @@ def test_a_phone_that_a_person_has_is_not_probed_through_another_link(
     open_phone: Open, client: RedisClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leases = Leases(client)
-    leases.hold(Hold("acme-503", "anna@desk", "new battery", "now", "its-wifi", "elsewhere"))
+    held = Hold("acme-503", "anna@desk", "new battery", "now", "its-wifi", "elsewhere")
+    leases.hold(held)
     waited: list[float] = []
 
     def release(seconds: float) -> None:
         waited.append(seconds)
-        assert leases.held("acme-503") is not None
-        leases.release("acme-503")
+        assert leases.release(held)
 
     monkeypatch.setattr(serve, "time", SimpleNamespace(sleep=release))
     assert open_phone("503") == [True]

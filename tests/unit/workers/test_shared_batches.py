@@ -65,11 +65,12 @@ def test_a_phone_that_may_not_do_it_hands_it_back_untouched(
 def test_a_held_phone_leaves_it_to_others(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
 ) -> None:
-    Leases(client).hold(Hold(DEVICE, "anna@desk", "new battery", "12:00"))
+    held = Hold(DEVICE, "anna@desk", "new battery", "12:00")
+    Leases(client).hold(held)
     try:
         again = handle(shared(stock, "shared-held", DEVICE), bench(phone), client, "worker-1")
     finally:
-        Leases(client).release(DEVICE)
+        Leases(client).release(held)
     assert again is not None
     assert (phone.jobs, trials(redis_url, "shared-held")) == ([], [])
     broker = Broker(redis_url)
