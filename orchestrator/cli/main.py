@@ -6,6 +6,8 @@ import sys
 from collections.abc import MutableMapping
 from types import FrameType
 
+from pydantic import ValidationError
+
 from orchestrator.cli.output import say
 from orchestrator.domain.errors import TilefarmError, UsageError
 
@@ -25,6 +27,13 @@ def main() -> None:
     except TilefarmError as e:
         say(f"tilefarm: {e}")
         sys.exit(e.exit_code)
+    except ValidationError as e:
+        if e.title != "Settings":
+            raise
+        for problem in e.errors(include_url=False):
+            name = "_".join(str(part) for part in problem["loc"]).upper()
+            say(f"tilefarm: TILEFARM_{name}={problem['input']!r}: {problem['msg']}")
+        sys.exit(UsageError.exit_code)
     except OSError as e:
         if e.filename is None:
             raise

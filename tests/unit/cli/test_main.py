@@ -60,3 +60,11 @@ def test_a_folder_that_cannot_be_written_is_named(farm: Farm) -> None:
     done = farm.run("phone", "mid-mali", "--root", "/proc/nope", expect=2)
     assert "/proc/nope" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_setting_that_is_out_of_range_is_named(farm: Farm) -> None:
+    farm.environment |= {"TILEFARM_NIGHT_DEADLINE_H": "99", "TILEFARM_BEAT_S": "soon"}
+    done = farm.run("nights", expect=2)
+    assert "TILEFARM_NIGHT_DEADLINE_H='99': Input should be less than or equal to 20" in done.stderr
+    assert "TILEFARM_BEAT_S='soon': " in done.stderr
+    assert "Traceback" not in done.stderr
