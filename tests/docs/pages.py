@@ -17,7 +17,12 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def blocks(page: Path, language: str) -> list[str]:
     """Contents of the page's blocks of a language, in order."""
-    return [text for found, text in _BLOCK.findall(page.read_text()) if found == language]
+    return blocks_of(page.read_text(), language)
+
+
+def blocks_of(text: str, language: str) -> list[str]:
+    """The same of a part of a page."""
+    return [content for found, content in _BLOCK.findall(text) if found == language]
 
 
 def run_script(script: str, farm: Farm, folder: Path, more: Mapping[str, str] | None = None) -> str:
