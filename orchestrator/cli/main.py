@@ -31,8 +31,11 @@ def main() -> None:
         if e.title != "Settings":
             raise
         for problem in e.errors(include_url=False):
-            name = "_".join(str(part) for part in problem["loc"]).upper()
-            say(f"tilefarm: TILEFARM_{name}={problem['input']!r}: {problem['msg']}")
+            # Without a place the input is all of the settings, secrets among them.
+            given = (
+                f"TILEFARM_{str(problem['loc'][0]).upper()}={problem['input']!r}: " if problem["loc"] else ""
+            )
+            say(f"tilefarm: {given}{problem['msg']}")
         sys.exit(UsageError.exit_code)
     except OSError as e:
         if e.filename is None:
