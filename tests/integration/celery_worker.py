@@ -2,7 +2,7 @@
 
 ``python -m tests.integration.celery_worker URL DEVICE FOLDER [VISIBILITY_S]``
 
-What its phone does with a case stands in the case's id:
+What its phone does with a case stands in the case's id, or after the id in FOLDER/acts.txt:
 
 - ``wait-NAME``: it takes until FOLDER/NAME is there
 - ``kill-…``: SIGKILL to this process
@@ -10,7 +10,8 @@ What its phone does with a case stands in the case's id:
 - ``lose-…``: its result is lost on the way to Redis
 - all others: a pass, at once
 
-FOLDER/DEVICE.log has a line for each execution, with its cases: what the phone saw.
+FOLDER/DEVICE.log has a line for each execution, with its cases: what the phone saw. Leases and registrations
+of a worker that was killed end after two seconds, not fifteen.
 """
 
 import os
@@ -19,6 +20,7 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from orchestrator.domain.device import Soc
@@ -28,30 +30,28 @@ from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import FakeDevice, bench
-from workers import serve, tasks
+from workers import registry, serve, tasks
 from workers.bench import Bench
 from workers.discovery import Reachable
+from workers.leasing import leased
 from workers.results import ResultSink
 
 SOC = "FAKE1"
-
-
-class LosingSink(ResultSink):
-    """Forgets some results: as if Redis had lost what it had acknowledged."""
-
-    def insert(self, trial: Trial, lease: Lease | None = None) -> bool:
-        return not trial.case_id.startswith("lose-") and ResultSink.insert(self, trial, lease)
+TTL_S, RENEW_S = 2, 0.4
 
 
 def main(url: str, device_id: str, folder: Path, visibility_s: float | None) -> None:
     phone = FakeDevice()
+    listed = folder / "acts.txt"
+    lines = listed.read_text("utf-8").splitlines() if listed.is_file() else []
+    acts: dict[str, str] = dict(line.split(" ", 1) for line in lines)
 
     def act(text: bytes) -> bytes:
-        cases = re.findall(r"^case (\S+)$", phone.jobs[-1], re.MULTILINE)
+        cases: list[str] = re.findall(r"^case (\S+)$", phone.jobs[-1], re.MULTILINE)
         with (folder / f"{device_id}.log").open("a", encoding="utf-8") as log:
             log.write(f"{' '.join(cases)}\n")
         for case in cases:
-            what, _, name = case.partition("-")
+            what, _, name = acts.get(case, case).partition("-")
             while what == "wait" and not (folder / name).exists():
                 time.sleep(0.02)  # the test writes it, or ends us
             if what == "kill":
@@ -70,11 +70,20 @@ def main(url: str, device_id: str, folder: Path, visibility_s: float | None) -> 
         soc=Soc(SOC, "Fake", SOC, "", "guess"),
     )
 
+    class LosingSink(ResultSink):
+        """Forgets some results: as if Redis had lost what it had acknowledged."""
+
+        def insert(self, trial: Trial, lease: Lease | None = None) -> bool:
+            lost = acts.get(trial.case_id, trial.case_id).startswith("lose-")
+            return not lost and ResultSink.insert(self, trial, lease)
+
     def opened(_found: Reachable, _client: RedisClient, _settings: Settings) -> Bench:
         return replace(made, record=record)
 
     serve.open_alone = opened
     tasks.ResultSink = LosingSink
+    tasks.leased = partial(leased, ttl_s=TTL_S, renew_s=RENEW_S)
+    registry.REGISTRATION_TTL_S, registry.HEARTBEAT_S = TTL_S, RENEW_S
     if visibility_s is not None:
         configured = celery_settings()
         configured["broker_transport_options"] |= {

@@ -5,20 +5,29 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.cli.finish import finish_run
+from orchestrator.domain.event import Progress
 from orchestrator.domain.names import worker_queues
 from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.execution import dispatch
 from orchestrator.execution.broker import Broker
+from orchestrator.execution.dispatch import DispatchLimits
+from orchestrator.execution.lanes import BatchLimits
+from orchestrator.execution.run import carry_out
+from orchestrator.execution.run_folder import Manifest, RunFolder
 from orchestrator.storage.blobs import BlobStore
 from tests.chaos.farm import Redis
 from tests.farm import wait_for
 from tests.integration.celery_worker import SOC
+from tests.results_fixture import TODAY, case, code_hash, device, results, run_info
 from tests.unit.execution.redis_fixture import raw_client
 from tests.unit.workers.jobs import Stock
 
@@ -144,15 +153,87 @@ def test_g3_03_thirty_tasks_outlive_three_cuts_and_a_restart_of_redis(line: Line
     """G3-03: workers consume again after each, without a restart of theirs."""
     pids = [line.pid(ONE), line.pid(TWO)]
     cases = [f"thirty-{n}" for n in range(30)]
-    for n, case in enumerate(cases):
+    for n, one in enumerate(cases):
         if n in (6, 12, 18):
             line.cut()
         if n == 24:
             line.redis.kill()
             line.redis.start()
-        line.send("g3-03", (ONE, TWO)[n % 2], case)
+        line.send("g3-03", (ONE, TWO)[n % 2], one)
         if n % 6 == 5:  # what is sent is being consumed again
             wait_for(lambda n=n: len(line.results("g3-03")) == n + 1, f"{n + 1} results")
     assert line.results("g3-03") == dict.fromkeys(cases, 1)
     assert line.executed(ONE) + line.executed(TWO) >= Counter(cases)
     assert [line.pid(ONE), line.pid(TWO)] == pids
+
+
+class Night:
+    """Follows a run; meanwhile starts again who died, as an agent does, and Redis once."""
+
+    def __init__(self, line: Line, workers: ExitStack, restart_after: int) -> None:
+        self.line = line
+        self.deaths = 0
+        self._stack = workers
+        self._restart_after = restart_after
+        self._done = 0
+        self._workers = {d: workers.enter_context(line.worker(d)) for d in (ONE, TWO)}
+
+    def trial(self, trial: Trial) -> None:
+        self._done += 1
+
+    def progress(self, news: Progress) -> None:
+        del news
+
+    def lost(self, target: str, cases: int, why: str) -> None:
+        del target, cases, why
+
+    def tick(self) -> None:
+        if self._done >= self._restart_after:
+            self._restart_after = 1_000_000
+            self.line.redis.kill()
+            self.line.redis.start()
+        for device_id, worker in self._workers.items():
+            if worker.poll() is not None:
+                self.deaths += 1
+                self._workers[device_id] = self._stack.enter_context(self.line.worker(device_id))
+
+
+def test_g3_07_a_night_of_120_tasks_has_its_report_with_three_named_gaps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G3-07: one kills its worker each time, one raises, one's result is lost, Redis is restarted once. No
+    chord waits for them: the report is made of the rows that are there."""
+    monkeypatch.setattr(dispatch, "RETRY_AFTER_S", (0.0, 0.0))
+    line = Line(tmp_path)
+    points = [case(seq=33 + n) for n in range(120)]
+    kills, raises, loses = (points[n].case_id for n in (20, 80, 100))
+    (tmp_path / "acts.txt").write_text(f"{kills} kill-it\n{raises} raise-it\n{loses} lose-it\n", "utf-8")
+    jobs = [replace(line.stock.job(p.case_id), code_hash=code_hash(p), deadline_ms=1000) for p in points]
+    devices = [device(d, serial=d, soc=SOC) for d in (ONE, TWO)]
+    planned = results(
+        points=points, devices=devices, run=run_info("20261201T010000Z-night-g307", finished=False)
+    )
+    manifest = Manifest(planned, {ONE: jobs[:60], TWO: jobs[60:]}, line.stock.store.url, "nightly")
+    folder = RunFolder.create(tmp_path / "out", manifest)
+    limits = DispatchLimits(batch=BatchLimits(cases=1, many=1), stalled_s=20.0)
+    line.redis.start()
+    broker = Broker(line.url)
+    try:
+        with ExitStack() as workers:
+            night = Night(line, workers, restart_after=60)
+            found = carry_out(folder, broker, night, tmp_path / "out", limits=limits)
+    finally:
+        broker.close()
+        line.redis.kill()
+    finished = finish_run(folder, found, tmp_path / "out", TODAY, None)
+    assert finished.reports.index.is_file()
+    assert finished.summary.exit_code != 0
+    verdicts = Counter(t.verdict for t in found.trials)
+    assert verdicts == {Verdict.PASS: 117, Verdict.CRASHED: 1, Verdict.INFRA: 1}
+    reasons = {t.case_id: t.reason for t in found.trials if t.reason}
+    assert reasons.keys() == {kills, raises}
+    assert "it ended 2 workers in run" in reasons[kills]
+    assert reasons[raises] == "KeyError: 'it'"
+    assert [(m.device_id, m.case_id) for m in found.missing] == [(TWO, loses)]
+    assert "no news for" in found.missing[0].why
+    assert night.deaths == 2
