@@ -1,0 +1,225 @@
+"""The example's nights, one after another: what a farm would have stored, made from a seed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from math import exp
+
+import numpy as np
+from numpy.random import Generator, default_rng
+
+from orchestrator import __version__
+from orchestrator.domain.case import Case
+from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.digest import sha256_hex, stable_id
+from orchestrator.domain.kernel import Cost, Kernel, Tolerance
+from orchestrator.domain.results import CaseInfo, Missing, RunInfo, RunResults
+from orchestrator.domain.trial import Element, Numerics, Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.example.fleet import Chip, Phone, phones, swapped_in
+from orchestrator.example.samples import PHONE_SD, Weather, measure, weather
+from orchestrator.example.truth import (
+    CHANGES,
+    DRIVER_NIGHT,
+    FIRST_NIGHT,
+    GONE_FROM,
+    MISSED,
+    NEW_DRIVER,
+    NIGHTS,
+    NUMBERS,
+    OLD_DRIVER,
+    SWAP_NIGHT,
+    code_version,
+)
+from orchestrator.planning.matrix import Matrix
+from orchestrator.planning.plan import Plan, build_plan
+
+SUITE = "nightly"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What stays from night to night."""
+
+    phone: Phone
+    info: CaseInfo
+    base_ns: float
+    """Of this phone, in its working clock state, before anything changed."""
+
+
+class Month:
+    """
+    Args:
+        matrix: the example's (``matrix.yaml`` beside this file).
+        seed: one seed always makes the same month.
+    """
+
+    def __init__(self, matrix: Matrix, kernels: Mapping[str, Kernel], seed: int) -> None:
+        self._matrix = matrix
+        self._kernels = kernels
+        self._seed = seed
+        self._infos: dict[str, CaseInfo] = {}
+
+    def nights(self) -> Iterator[RunResults]:
+        """Oldest first; nights that never ran are left out."""
+        for night in range(1, NIGHTS + 1):
+            if night not in MISSED:
+                yield self.night(night)
+
+    def night(self, number: int) -> RunResults:
+        fleet = {p.device_id: p for p in _there(number)}
+        records = [p.record(_driver(p.chip, number), "UP1A.231005") for p in fleet.values()]
+        plan = build_plan(self._matrix, SUITE, self._kernels, records, probes=False)
+        day = date.fromisoformat(FIRST_NIGHT) + timedelta(days=number - 1)
+        run_id = f"{day:%Y%m%d}T010000Z-{SUITE}-night"
+        trials: list[Trial] = []
+        infos: dict[str, CaseInfo] = {}
+        for planned in plan.devices:
+            phone = fleet[planned.device.device_id]
+            sky = weather(self._random("weather", number, phone.device_id))
+            for index, item in enumerate(planned.cases):
+                info = self._info(item.case, number)
+                infos[item.case_id] = info
+                progress = index / max(1, len(planned.cases) - 1)
+                trials.append(self._trial(run_id, number, planned.device, phone, info, sky, progress))
+        return RunResults(
+            run=_run_info(run_id, day, number),
+            devices=records,
+            cases=infos | self._pruned_everywhere(plan, infos, number),
+            trials=trials,
+            pruned=list(plan.pruned),
+            missing=[Missing("mt6989-3", "", "offline on shelf-2: not in adb's list")]
+            if number >= GONE_FROM
+            else [],
+        )
+
+    def _trial(
+        self,
+        run_id: str,
+        night: int,
+        device: DeviceRecord,
+        phone: Phone,
+        info: CaseInfo,
+        sky: Weather,
+        progress: float,
+    ) -> Trial:
+        case = info.case
+        random = self._random("trial", night, phone.device_id, case.case_id)
+        changed = [c for c in CHANGES if c.holds(night, phone.chip.soc, phone.device_id, case)]
+        factor = self._phone_factor(phone) * float(np.prod([c.factor for c in changed]))
+        timing, sensors = measure(random, phone.chip, self._base_ns(phone.chip, info), sky, progress, factor)
+        outputs, verdict, reason = self._numerics(night, phone.chip, info)
+        profile = device.profile(str(case.axes["api"]))
+        return Trial(
+            run_id=run_id,
+            device_id=phone.device_id,
+            case_id=case.case_id,
+            attempt=1,
+            verdict=verdict,
+            reason=reason,
+            code_hash=info.code_hash,
+            started_at=(_begin(night) + timedelta(minutes=50 * progress)).isoformat(timespec="seconds"),
+            duration_ms=round(sum(timing.wall_ns) / 1e6) + 150,
+            driver=profile.driver_text if profile else "",
+            timing=timing,
+            sensors=sensors,
+            outputs=outputs,
+        )
+
+    def _numerics(self, night: int, chip: Chip, info: CaseInfo) -> tuple[list[Numerics], Verdict, str]:
+        case = info.case
+        wrong = {n.flag for n in NUMBERS if n.holds(night, chip.soc, case)}
+        half = case.axes.get("precision") != "fp32"
+        worst = (3e-4 if half else 4e-7) * (2.2 if "nmse_doubled" in wrong else 1.0)
+        digest = sha256_hex(f"{case.case_id} {info.code_hash} {chip.renderer}".encode())
+        hashes = {digest: 12}
+        if "nondeterministic" in wrong:
+            hashes = {digest: 10, sha256_hex(b"another " + digest.encode()): 2}
+        count = 8 * 1024 * 64
+        limit = "limit_crossed" in wrong
+        made = Numerics(
+            buffer="o", dtype="f16" if half else "f32", count=count, hash=digest, hashes=hashes, guard="ok",
+            unwritten=0, nan=0, inf=0, nonfinite_mismatch=0, failing=4096 if limit else 0,
+            max_abs=0.7 if limit else worst, mean_abs=worst / 9, p99_abs=worst / 2, max_rel=worst * 30,
+            mean_rel=worst / 3, p99_rel=worst * 4, ulp_max=400 if half else 90, ulp_p50=1, ulp_p99=9,
+            nmse=3e-3 if limit else worst**2, cosine=0.97 if limit else 1.0, ref_absmax=0.42,
+            worst=Element(65_600, 0.9, 0.2) if limit else None,
+            first_bad=Element(65_536, 0.4, 0.2) if limit else None,
+        )  # fmt: skip
+        if limit:
+            return [made], Verdict.MISMATCH, f"o: 4096 of {count} elements outside of the tolerance"
+        if "nondeterministic" in wrong:
+            return [made], Verdict.NONDETERMINISTIC, "o: 2 different results in 12 replays"
+        return [made], Verdict.PASS, ""
+
+    def _info(self, case: Case, night: int) -> CaseInfo:
+        """Facts of a case; its code hash changes with its code."""
+        known = self._infos.get(case.case_id)
+        if known is None:
+            kernel = self._kernels[case.kernel]
+            passes = kernel.passes(case)
+            known = self._infos[case.case_id] = CaseInfo(
+                case=case,
+                code_hash="",
+                cost=kernel.cost(case),
+                tolerance={"o": Tolerance(atol=2e-3, rtol=0.0, nmse=1e-6)},
+                workgroup=passes[0].workgroup,
+                shared_bytes=max(p.shared_bytes for p in passes),
+                dispatches=len(passes),
+                output_shape={"o": [8, 1024, 64]},
+                repeats=20,
+                replays=12,
+            )
+        return replace(known, code_hash=stable_id({"case": case.case_id, "code": code_version(case, night)}))
+
+    def _pruned_everywhere(
+        self, plan: Plan, infos: Mapping[str, CaseInfo], night: int
+    ) -> dict[str, CaseInfo]:
+        return {i: self._info(c, night) for i, c in plan.cases.items() if i not in infos}
+
+    def _base_ns(self, chip: Chip, info: CaseInfo) -> float:
+        """Roofline of the SoC, and how near to it this variant comes, drawn once for SoC and case."""
+        cost: Cost = info.cost
+        floor = max(cost.flops / chip.gflops, cost.bytes_moved / chip.gbytes)
+        draw = self._random("variant", chip.soc, info.case.case_id)
+        return floor * (1.15 + 0.8 * float(draw.random()) ** 2)
+
+    def _phone_factor(self, phone: Phone) -> float:
+        """Phones of one model differ by 10 to 20 %."""
+        return exp(float(self._random("phone", phone.device_id).normal(0, PHONE_SD)))
+
+    def _random(self, *words: object) -> Generator:
+        digest = sha256_hex(" ".join(map(str, (self._seed, *words))).encode())
+        return default_rng(int(digest[:16], 16))
+
+
+def _there(night: int) -> list[Phone]:
+    there = [p for p in phones() if not (p.device_id == "mt6989-3" and night >= GONE_FROM)]
+    if night >= SWAP_NIGHT:
+        return [swapped_in() if p.device_id == "tensor-g3-2" else p for p in there]
+    return there
+
+
+def _driver(chip: Chip, night: int) -> str:
+    if chip.soc == "SM8650":
+        return NEW_DRIVER if night >= DRIVER_NIGHT else OLD_DRIVER
+    return f"{chip.clock_mhz[0]}.0"
+
+
+def _begin(night: int) -> datetime:
+    day = date.fromisoformat(FIRST_NIGHT) + timedelta(days=night - 1)
+    return datetime(day.year, day.month, day.day, 1, tzinfo=UTC)
+
+
+def _run_info(run_id: str, day: date, night: int) -> RunInfo:
+    return RunInfo(
+        run_id=run_id,
+        suite=SUITE,
+        started_at=_begin(night).isoformat(timespec="seconds"),
+        tilefarm=__version__,
+        host="example",
+        command="tilefarm example",
+        commit=sha256_hex(f"commit of night {max(n for n in (1, 22, 24, 25) if n <= night)}".encode())[:12],
+        finished_at=(_begin(night) + timedelta(minutes=55)).isoformat(timespec="seconds"),
+        night=f"{day.isoformat()}-{SUITE}",
+    )
