@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from orchestrator.cli import dispatch as cli_dispatch
+from orchestrator.cli import resume as cli_resume
 from orchestrator.cli.dispatch import EXIT_INTERRUPTED, dispatch
 from orchestrator.cli.fleet import Fleet
 from orchestrator.domain.errors import BrokerUnavailable, UsageError
@@ -94,3 +95,69 @@ def test_a_farm_has_time_to_restart_a_phone(
         dispatch(started(tmp_path, NEW), fleet, Settings(out=tmp_path, broker=own), {}, None)
     assert [limits.gone_s for limits in given] == [gone_s]
     broker.close()
+
+
+def test_a_command_of_a_service_leaves_its_run_in_the_farm(tmp_path: Path, redis_url: str) -> None:
+    run_id = f"{NEW}-unattended"
+    folder, broker = started(tmp_path, run_id), _Interrupted(redis_url)
+    fleet, settings = Fleet(broker, [device("local-1")], []), Settings(out=tmp_path, broker=redis_url)
+    with pytest.raises(typer.Exit) as ended:
+        dispatch(folder, fleet, settings, {}, None, unattended=True)
+    assert ended.value.exit_code == EXIT_INTERRUPTED
+    assert not broker.cancelled(run_id)
+    assert all(state.phase != "cancelled" for state in broker.runs() if state.run_id == run_id)
+    broker.close()
+
+
+@pytest.mark.parametrize("unattended", [False, True])
+def test_only_a_person_goes_on_with_a_cancelled_run(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch, unattended: bool
+) -> None:
+    run_id = f"{NEW}-go-on-{unattended}"
+    started(tmp_path, run_id)
+    broker = Broker(redis_url)
+    broker.send(replace(BATCH, run_id=run_id, device_id="go-on-phone"), "ondemand")
+    assert broker.cancel(run_id, "wrong branch")
+
+    def dispatched(*_: object, **__: object) -> None:
+        pass
+
+    monkeypatch.setattr(cli_resume, "dispatch", dispatched)
+    settings = Settings(out=tmp_path, broker=redis_url)
+    cli_resume.resume_run(settings, run_id, None, unattended=unattended)
+    assert bool(broker.cancelled(run_id)) is unattended
+    broker.close()
+
+
+def test_a_run_tells_its_farm_how_it_ended(tmp_path: Path, redis_url: str) -> None:
+    """Also one whose trials were all on disk already, and that needs no device."""
+    run_id = f"{NEW}-told"
+    started(tmp_path, run_id, median_ns=1000)
+    cli_resume.resume_run(Settings(out=tmp_path, broker=redis_url), run_id, None)
+    broker = Broker(redis_url)
+    (state,) = (s for s in broker.runs() if s.run_id == run_id)
+    broker.close()
+    assert (state.phase, state.exit_code) == ("finished", 0)
+    assert [(t.device_id, t.done, t.total, t.lost) for t in state.targets] == [("local-1", 1, 1, 0)]
+    assert Path(state.report).is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agent",),
+        ("worker", "--device", "local"),
+        ("hold", "x", "--why", "y"),
+        ("release", "x"),
+        ("cancel", "x"),
+        ("watch", "x"),
+        ("submit",),
+        ("orchestrator",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_for_a_farm_say_so_without_one(invoke: Invoke, words: tuple[str, ...]) -> None:
+    error = invoke(*words).exception
+    assert isinstance(error, UsageError)
+    assert "TILEFARM_BROKER is not set" in str(error)
+    assert "needs the farm's Redis, e.g. redis://localhost:6379/0" in str(error)

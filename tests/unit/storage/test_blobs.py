@@ -97,3 +97,11 @@ def test_a_store_that_cannot_be_written_says_so(on_disk: BlobStore, folder: Path
 def test_a_url_that_nobody_can_open_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"blob store .*TILEFARM_BLOBS"):
         BlobStore("nosuch://bucket")
+
+
+def test_a_blob_is_read_within_a_bound(store: BlobStore) -> None:
+    digest = store.put(b"12345678")
+    assert store.get(digest, at_most=8) == b"12345678"
+    assert store.get(store.put(b""), at_most=0) == b""
+    with pytest.raises(InfraError, match="more than 7 bytes"):
+        store.get(digest, at_most=7)
