@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from orchestrator.domain.errors import InfraError, LeaseLost, RunCancelled
+from orchestrator.domain.errors import DeadlineExceeded, InfraError, LeaseLost, RunCancelled
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch, CaseJob
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.storage.blobs import BlobStore
+from workers.awake import state_in_words
 from workers.bench import CALL_TIMEOUT_S, PUSH_TIMEOUT_S, Bench
 from workers.blob_cache import BlobCache, drop
 from workers.canary import Part, parts
@@ -84,16 +85,26 @@ def run_batch(
         raise
     except InfraError as e:
         on_trouble(e)
-        trials = infra_trials(bench, batch.run_id, cases, str(e), clocked)
+        why = str(e) + (_state(bench) if isinstance(e, DeadlineExceeded) else "")
+        trials = infra_trials(bench, batch.run_id, cases, why, clocked)
         refused = set[str]()
     else:
         trials = _trials(bench, batch.run_id, folder, work, records, store, clocked, on_trouble)
         refused = _refused([job for part in work for job in part.jobs()], records)
+        if any(t.verdict is Verdict.HUNG for t in trials):
+            state = _state(bench)
+            trials = [replace(t, reason=t.reason + state) if t.verdict is Verdict.HUNG else t for t in trials]
     with suppress(RunCancelled):  # what is measured stays
         still_ours()  # else the folders there are of whoever has the device now
     _clean_up(bench, refused)
     made = {t.case_id: t for t in trials}
     return [made[c.case_id] for c in cases]
+
+
+def _state(bench: Bench) -> str:
+    """Of a phone on which something took too long, for the reason: a screen that is off is one."""
+    state = state_in_words(bench.device) if bench.record.transport == "adb" else ""
+    return f"; {state}" if state else ""
 
 
 def _refused(jobs: Sequence[CaseJob], records: Mapping[str, CaseRecord]) -> set[str]:

@@ -23,6 +23,7 @@ from orchestrator.storage.blobs import BlobStore
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
 from workers.admission import admit
+from workers.awake import awake
 from workers.bench import CALL_TIMEOUT_S, Bench
 from workers.health import read_vitals
 from workers.intake import taken
@@ -211,7 +212,7 @@ def _run(
 def _await_fit(
     batch: Batch, bench: Bench, client: RedisClient, timeout_s: float, waiting: Callable[[str], None]
 ) -> None:
-    """Until a phone is cool and charged enough and has room, which blobs of earlier batches may take."""
+    """Until a phone is awake, cool, charged and has room, which blobs of earlier batches may take."""
     device_id, enough = bench.record.device_id, Gates().free_bytes
 
     def vitals(at: float) -> Vitals:
@@ -220,6 +221,7 @@ def _await_fit(
             with suppress(InfraError):  # the gate says so
                 make_room(bench, batch, enough - found.free_bytes)
                 found = read_vitals(bench.device, at, CALL_TIMEOUT_S)
+        found = awake(bench.device, found, lambda: read_vitals(bench.device, at, CALL_TIMEOUT_S))
         tell(client, device_id, found)
         return found
 

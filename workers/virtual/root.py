@@ -40,10 +40,16 @@ case "$1" in
   *) echo "usage: settings get|put|delete NAMESPACE KEY [VALUE]" >&2; exit 1 ;;
 esac
 """,
+    "input": """
+printf 'input %s\\n' "$*" >> "$PHONE/calls.log"
+[ "${2-}" = KEYCODE_WAKEUP ] && [ -f "$PHONE/dumpsys/power" ] || exit 0
+sed 's/mWakefulness=.*/mWakefulness=Awake/' "$PHONE/dumpsys/power" > "$PHONE/dumpsys/.power"
+mv "$PHONE/dumpsys/.power" "$PHONE/dumpsys/power"
+""",
     "reboot": ': > "$PHONE/reboot"\n',
     "id": 'echo "uid=2000(shell) gid=2000(shell) groups=2000(shell) context=u:r:shell:s0"\n',
 }
-_ACCEPTED = ("svc", "input", "am", "wm", "cmd", "logcat")
+_ACCEPTED = ("svc", "am", "wm", "cmd", "logcat")
 """Taken without effect, each call noted in ``calls.log``."""
 
 

@@ -1,6 +1,11 @@
 """What gates look at, read from a phone over a real adb server."""
 
+import pytest
+
+from orchestrator.domain.errors import InfraError
+from orchestrator.domain.health import Vitals
 from tests.phones import StartPhone
+from workers.awake import awake
 from workers.health import read_vitals
 
 
@@ -23,3 +28,21 @@ def test_a_phone_whose_services_are_broken_tells_nothing_and_breaks_nothing(star
         service.write_bytes(b"\xff\x00 level: 999999999999\n" * 1000)
     found = read_vitals(phone.device(), 0.0, 20.0)
     assert (found.battery_percent, found.battery_c, found.wakefulness) == (None, None, "")
+
+
+def test_g1_18_a_sleeping_phone_is_awake_before_its_batch(start_phone: StartPhone) -> None:
+    """G1-18: over a real adb server, and one whose screen stays off is named."""
+    phone = start_phone("tensor-g2")
+    device, state = phone.device(), phone.phone.root.state
+
+    def ask() -> Vitals:
+        return read_vitals(device, 0.0, 20.0)
+
+    assert ask().wakefulness == "asleep"
+    assert awake(device, ask(), ask, sleep=lambda _: None).wakefulness == "awake"
+    assert (state / "calls.log").read_text() == "input keyevent KEYCODE_WAKEUP\nsvc power stayon true\n"
+    power = state / "dumpsys" / "power"
+    power.write_text(power.read_text().replace("=Awake", "=Asleep"))
+    (state / "bin" / "input").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(InfraError, match=r"asleep, and does not wake up"):
+        awake(device, ask(), ask, sleep=lambda _: None)
