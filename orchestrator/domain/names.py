@@ -9,6 +9,8 @@ from typing import Any, Literal
 from orchestrator.domain.digest import sha256_hex
 
 RUN_BATCH_TASK = "tilefarm.run_batch"
+CELERY_PREFIX = "tilefarm:celery:"
+"""A queue is a list there, and no key while it is empty."""
 HEARTBEAT_S = 2.0
 REGISTRATION_TTL_S = 10
 """A worker that has not renewed its registration for this long counts as gone."""
@@ -158,6 +160,6 @@ def celery_settings() -> dict[str, Any]:
         "broker_transport_options": {
             "visibility_timeout": 3600,
             "queue_order_strategy": "priority",
-            "global_keyprefix": "tilefarm:celery:",
+            "global_keyprefix": CELERY_PREFIX,
         },
     }

@@ -41,6 +41,10 @@ class Farm(Protocol):
         ...
 
     def busy(self, device_id: str) -> bool: ...
+    def waiting(self, device_id: str) -> str:
+        """The last lease of a device for which batches are queued and that nobody has leased; else empty."""
+        ...
+
     def news(self, device_id: str) -> Iterable[News]: ...
     def publish(self, report: AgentReport) -> None: ...
 
@@ -166,6 +170,8 @@ class Agent:
         served = own is None and next((w for w in workers if w.record.device_id == device_id), None)
         station.other = f"served by process {served.pid} on {served.record.host}" if served else ""
         station.busy = bool(device_id) and self.farm.busy(device_id)
+        if own is not None and station.ears_due(now):
+            station.heard(self.farm.waiting(device_id), now)
         if station.is_phone and own is not None:
             # Others' news, and those of a worker that has gone, are not about the present one's phone.
             for event in self.farm.news(device_id):

@@ -10,7 +10,15 @@ import structlog
 from orchestrator.domain.agent import AgentReport, News
 from orchestrator.domain.event import Registration
 from orchestrator.domain.lease import Hold
-from orchestrator.domain.names import AGENT_TTL_S, agent_key, lease_key
+from orchestrator.domain.names import (
+    AGENT_TTL_S,
+    CELERY_PREFIX,
+    LANES,
+    agent_key,
+    device_queue,
+    lease_key,
+    token_key,
+)
 from orchestrator.domain.wire import pack
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
@@ -43,6 +51,15 @@ class RedisFarm:
         before = self._busy.get(device_id, False)
         self._busy[device_id] = self._ask(lambda: self.client.exists(lease_key(device_id)) == 1, before)
         return self._busy[device_id]
+
+    def waiting(self, device_id: str) -> str:
+        return self._ask(lambda: self._waiting(device_id), "")
+
+    def _waiting(self, device_id: str) -> str:
+        queues = [CELERY_PREFIX + device_queue(device_id, lane) for lane in LANES]
+        if self.client.exists(lease_key(device_id)) or not any(map(self.client.exists, queues)):
+            return ""
+        return (self.client.get(token_key(device_id)) or b"never").decode("utf-8", "replace")
 
     def news(self, device_id: str) -> Iterable[News]:
         return self._ask(lambda: list(heard(self.client, device_id)), list[News]())

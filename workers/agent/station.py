@@ -35,6 +35,10 @@ STOP_S = 900.0
 FIRST_BACKOFF_S = 2.0
 LONGEST_BACKOFF_S = 300.0
 STEADY_S = 60.0
+EARS_EVERY_S = 10.0
+DEAF_S = 180.0
+"""A worker that begins nothing for so long, while batches are queued for its phone and nobody has that
+leased, does not hear its queue any more (celery#8030): it lives, and its registration does."""
 log = structlog.get_logger()
 
 
@@ -107,6 +111,9 @@ class Station:
     _joining: "Future[object] | None" = None
     _next_join: float = 0.0
     _join_backoff_s: float = FIRST_BACKOFF_S
+    _next_ears: float = 0.0
+    _unheard: tuple[str, float] = ("", 0.0)
+    """What its worker has left queued, and since when."""
     _surprise: str = ""
     _events: list[Event] = field(default_factory=list[Event])
 
@@ -280,6 +287,7 @@ class Station:
     def _start(self, now: float) -> None:
         try:
             self.child, self._started_at = self.world.start_worker(self.found), now
+            self._unheard = "", now
         except (OSError, ValueError) as e:
             self._back_off(now)
             self.trouble = f"its worker cannot be started: {e}"
@@ -288,6 +296,22 @@ class Station:
     def _back_off(self, now: float) -> None:
         self._not_before = now + self._backoff_s
         self._backoff_s = min(2 * self._backoff_s, LONGEST_BACKOFF_S)
+
+    def ears_due(self, now: float) -> bool:
+        due = now >= self._next_ears
+        if due:
+            self._next_ears = now + EARS_EVERY_S
+        return due
+
+    def heard(self, waiting: str, now: float) -> None:
+        """``waiting`` stays the same while its worker leaves batches queued (``Farm.waiting``)."""
+        if not waiting or waiting != self._unheard[0]:
+            self._unheard = waiting, now
+        elif now - self._unheard[1] > DEAF_S and self.child is not None and self.stopping_since is None:
+            log.error("a worker that does not hear its queue is replaced", serial=self.serial)
+            self._unheard = "", now
+            self.stopping_since = now
+            self.child.kill()  # nothing is in its hands
 
     def registered(self, device_id: str, now: float) -> None:
         """Its worker serves; once it has for a while, all is well on the host's side."""

@@ -64,6 +64,8 @@ class Host:
     asked: list[str] = field(default_factory=list[str])
     held: dict[str, Hold] = field(default_factory=dict[str, Hold])
     leased: set[str] = field(default_factory=set[str])
+    queued: dict[str, str] = field(default_factory=dict[str, str])
+    """Device → its last lease, while batches wait for it."""
     told: dict[str, list[News]] = field(default_factory=dict[str, list[News]])
     reports: list[AgentReport] = field(default_factory=list[AgentReport])
     rows: dict[str, str] = field(default_factory=dict[str, str])
@@ -132,6 +134,9 @@ class Host:
 
     def busy(self, device_id: str) -> bool:
         return device_id in self.leased
+
+    def waiting(self, device_id: str) -> str:
+        return "" if device_id in self.leased else self.queued.get(device_id, "")
 
     def news(self, device_id: str) -> Iterable[News]:
         return self.told.pop(device_id, [])

@@ -2,18 +2,38 @@
 
 from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.event import Registration
+from orchestrator.domain.job import Batch
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import agent_key, device_key
 from orchestrator.domain.wire import pack
+from orchestrator.execution.broker import Broker
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.leases import Leases
-from orchestrator.storage.redis_client import connect
+from orchestrator.storage.redis_client import RedisClient, connect
 from tests.results_fixture import device
+from tests.unit.execution.redis_fixture import client, redis_url
 from workers.agent.farm import RedisFarm
 
+__all__ = ["client", "redis_url"]
 HELD = Hold("phone-1", "anna@desk", "new battery", "2026-11-30T12:00:00+00:00", "R58", "shelf")
 REPORT = AgentReport("shelf", 7, "2026-11-30T12:00:00+00:00", "adb")
 SERVED = Registration(device("phone-2"), "w", "2026-11-30T12:00:00+00:00", 8)
+
+
+def test_what_waits_for_a_device_is_told_by_its_last_lease(client: RedisClient, redis_url: str) -> None:
+    """G3-03: queues as Celery makes them."""
+    farm, leases = RedisFarm(client), Leases(client)
+    assert farm.waiting("ears-1") == ""
+    broker = Broker(redis_url)
+    broker.send(Batch("run-ears", "b1", "ears-1", "memory://b"), "nightly")
+    broker.close()
+    assert farm.waiting("ears-1") == "never"
+    assert farm.waiting("ears-2") == ""
+    lease = leases.claim("ears-1", "w")
+    assert lease is not None
+    assert farm.waiting("ears-1") == ""
+    leases.end(lease)
+    assert farm.waiting("ears-1") == str(lease.token)
 
 
 def test_a_broker_that_is_away_changes_nothing() -> None:
