@@ -27,7 +27,7 @@ def p_values(differences: Floats) -> Floats:
     if plain.any():
         p[plain] = np.asarray(wilcoxon(differences[plain], axis=1, method="exact").pvalue, np.float64)
     for i in np.flatnonzero(~plain & (size[:, -1] > 0)):
-        p[i] = float(wilcoxon(differences[i], zero_method="pratt", method="auto").pvalue)
+        p[i] = float(wilcoxon(differences[i], zero_method="pratt", method="approx").pvalue)
     return p
 
 

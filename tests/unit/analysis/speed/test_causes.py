@@ -1,0 +1,49 @@
+"""Why a series moved."""
+
+import pytest
+
+from orchestrator.analysis.speed.causes import Cause, EnvironmentKey, Evidence, attribute
+from orchestrator.analysis.speed.confirm import Answer
+
+OLD = EnvironmentKey("743", "S1", "schedutil")
+NEW = EnvironmentKey("744", "S1", "schedutil")
+
+
+def seen(
+    *,
+    code: bool = False,
+    after: EnvironmentKey = OLD,
+    phones: int = 3,
+    showing: int = 3,
+    turns: Answer | None = None,
+) -> Evidence:
+    return Evidence(code, OLD, after, phones, showing, turns)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "cause", "sure", "why"),
+    [
+        (seen(code=True), Cause.CODE, True, "the code changed"),
+        (seen(code=True, turns=Answer.DIFFERENT, after=NEW), Cause.CODE, True, "measured in turns"),
+        (seen(code=True, after=NEW), Cause.CODE, False, "so did the driver 743 → 744"),
+        (
+            seen(code=True, after=NEW, turns=Answer.SAME),
+            Cause.DRIVER,
+            True,
+            "do not differ; driver 743 → 744",
+        ),
+        (seen(after=NEW), Cause.DRIVER, True, "driver 743 → 744"),
+        (seen(after=EnvironmentKey("743", "S2", "schedutil")), Cause.DRIVER, True, "os build S1 → S2"),
+        (seen(showing=1), Cause.DEVICE, True, "1 of 3 phones"),
+        (seen(code=True, showing=1), Cause.DEVICE, True, "1 of 3 phones"),
+        (seen(), Cause.ENVIRONMENT, True, "neither code nor software"),
+        (seen(code=True, turns=Answer.SAME), Cause.ENVIRONMENT, True, "do not differ"),
+        (seen(phones=1, showing=1), Cause.ENVIRONMENT, False, "neither code nor software"),
+        (seen(phones=1, showing=1, code=True), Cause.CODE, False, "the code changed"),
+    ],
+    ids=lambda value: value.why if hasattr(value, "why") else None,
+)
+def test_causes(evidence: Evidence, cause: Cause, sure: bool, why: str) -> None:
+    said = attribute(evidence)
+    assert (said.cause, said.sure) == (cause, sure)
+    assert why in said.why
