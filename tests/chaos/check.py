@@ -80,7 +80,7 @@ def check(farm: ChaosFarm, run_folder: Path) -> Found:
     _no_double_lease(trials, told)
     for phone in farm.phones:
         root = str(phone.phone.root.folder)
-        wait_for(lambda root=root: not _processes_in(root), f"processes in {root} to end", END_S)
+        wait_for(lambda root=root: not processes_in(root), f"processes in {root} to end", END_S)
         _left_clean(phone.phone.root.folder, phone.serial)
     executions = [e for n in told.values() for e in n.executions.values()]
     cases = sum(not c.startswith("canary-") for e in executions for c in e.cases)
@@ -139,7 +139,7 @@ def _no_double_lease(trials: list[Trial], phones: dict[str, Notes]) -> None:
             assert not {later, earlier} <= used, f"{device}: two executions at once, results of both accepted"
 
 
-def _processes_in(root: str) -> list[int]:
+def processes_in(root: str) -> list[int]:
     """A runner whose host went away ends with the next line that it writes."""
     found: list[int] = []
     for process in psutil.process_iter():

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.cli.finish import finish_run
 from orchestrator.domain.event import Progress
-from orchestrator.domain.names import worker_queues
+from orchestrator.domain.names import lease_key, worker_queues
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution import dispatch
@@ -26,13 +26,13 @@ from orchestrator.execution.run_folder import Manifest, RunFolder
 from orchestrator.storage.blobs import BlobStore
 from tests.chaos.farm import Redis
 from tests.farm import wait_for
-from tests.integration.celery_worker import SOC
+from tests.integration.celery_worker import SOC, TTL_S
 from tests.results_fixture import TODAY, case, code_hash, device, results, run_info
 from tests.unit.execution.redis_fixture import raw_client
 from tests.unit.workers.jobs import Stock
 
 _WORKER = [sys.executable, "-m", "tests.integration.celery_worker"]
-ONE, TWO = "phone-one", "phone-two"
+ONE, TWO, THREE = "phone-one", "phone-two", "phone-three"
 
 
 class Line:
@@ -165,6 +165,21 @@ def test_g3_03_thirty_tasks_outlive_three_cuts_and_a_restart_of_redis(line: Line
     assert line.results("g3-03") == dict.fromkeys(cases, 1)
     assert line.executed(ONE) + line.executed(TWO) >= Counter(cases)
     assert [line.pid(ONE), line.pid(TWO)] == pids
+
+
+def test_g3_05_the_lease_of_a_worker_that_was_killed_while_it_hung_ends_by_itself(line: Line) -> None:
+    """G3-05: nothing of the worker runs after SIGKILL; its successor waits for the lease to end."""
+    with line.worker(THREE) as hanging:
+        line.send("g3-05", THREE, "wait-never")
+        wait_for(lambda: line.executed(THREE)["wait-never"] == 1, "the batch to begin")
+        hanging.kill()
+        hanging.wait(60)
+    with line.raw() as raw:
+        assert 0 < raw.pttl(lease_key(THREE)) <= 1000 * TTL_S
+    line.send("g3-05", THREE, "wait-never")
+    (line.folder / "never").touch()
+    with line.worker(THREE):
+        wait_for(lambda: line.results("g3-05")["wait-never"] == 1, "its successor's result")
 
 
 class Night:
