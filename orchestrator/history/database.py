@@ -53,6 +53,9 @@ class StoredRun(Base):
     stored_at: Mapped[str]
     samples_until: Mapped[str] = mapped_column(default="")
     """When its raw samples were dropped by retention; empty: they are there."""
+    verdicts: Mapped[str] = mapped_column(default="")
+    """Parquet file of what was said of each series that night; empty: it was never judged."""
+    verdicts_sha256: Mapped[str] = mapped_column(default="")
 
 
 class KnownDevice(Base):
@@ -91,6 +94,16 @@ class KnownCase(Base):
     axes: Mapped[dict[str, Any]] = mapped_column(JSON)
     inputs: Mapped[str]
     role: Mapped[str]
+
+
+class Sentinel(Base):
+    """A case that is frozen on a device to watch the device itself; chosen once."""
+
+    __tablename__ = "sentinels"
+    device_id: Mapped[str] = mapped_column(primary_key=True)
+    case_id: Mapped[str] = mapped_column(primary_key=True)
+    chosen_in: Mapped[str]
+    """Run id."""
 
 
 class Pinned(Base):

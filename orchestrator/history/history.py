@@ -6,7 +6,7 @@ file that nobody refers to, and storing the run again is the whole repair.
 """
 
 import fcntl
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,8 +19,18 @@ from orchestrator.analysis.speed.rows import Floats
 from orchestrator.domain.errors import InfraError, UsageError
 from orchestrator.domain.results import RunResults
 from orchestrator.history import trial_files
-from orchestrator.history.database import Database, DeviceRun, KnownCase, KnownDevice, Pinned, StoredRun
+from orchestrator.history.database import (
+    Database,
+    DeviceRun,
+    KnownCase,
+    KnownDevice,
+    Pinned,
+    Sentinel,
+    StoredRun,
+)
 from orchestrator.history.trial_rows import COLUMNS, SAMPLES, ordered, rows_of
+
+VERDICT_COLUMNS = {"device_id": "name", "case_id": "text", "speed": "small", "accepted": "flag"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,7 @@ class History:
         self.database = Database(url)
         self.folder = folder
         self.files = folder / "runs"
+        self.verdict_files = folder / "verdicts"
 
     def close(self) -> None:
         self.database.close()
@@ -84,6 +95,8 @@ class History:
                         rows=len(rows),
                         stored_at=now,
                         samples_until="",
+                        verdicts="",  # other results, other verdicts
+                        verdicts_sha256="",
                     )
                 )
                 session.flush()
@@ -144,6 +157,42 @@ class History:
     def path(self, run: StoredRun) -> Path:
         return self.files / run.file
 
+    def store_verdicts(self, run_id: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """What a night said of each series (``VERDICT_COLUMNS``); in the place of what it said before."""
+        with self._alone():
+            name, digest = trial_files.write(self.verdict_files, run_id, VERDICT_COLUMNS, rows)
+            with self.database.session() as session:
+                run = session.get_one(StoredRun, run_id)
+                old, run.verdicts, run.verdicts_sha256 = run.verdicts, name, digest
+            if old and old != name:
+                (self.verdict_files / old).unlink(missing_ok=True)
+
+    def verdicts(self, run: StoredRun) -> dict[tuple[str, str], tuple[int, bool]]:
+        """(device, case) → code of what was said and whether the night counts for baselines; empty: never
+        judged."""
+        if not run.verdicts:
+            return {}
+        rows = trial_files.read(self.verdict_files / run.verdicts, list(VERDICT_COLUMNS))
+        return {(r["device_id"], r["case_id"]): (r["speed"], r["accepted"]) for r in rows}
+
+    def environments(self, run_ids: Sequence[str]) -> dict[tuple[str, str], str]:
+        """(run, device) → OS build."""
+        with self.database.session() as session:
+            query = select(DeviceRun).where(DeviceRun.run_id.in_(run_ids))
+            return {(d.run_id, d.device_id): d.os_build for d in session.scalars(query)}
+
+    def sentinels(self) -> dict[str, list[str]]:
+        """Device → its frozen cases."""
+        found: dict[str, list[str]] = {}
+        with self.database.session() as session:
+            for sentinel in session.scalars(select(Sentinel).order_by(Sentinel.case_id)):
+                found.setdefault(sentinel.device_id, []).append(sentinel.case_id)
+        return found
+
+    def freeze(self, device_id: str, case_ids: Sequence[str], run_id: str) -> None:
+        with self.database.session() as session:
+            session.add_all(Sentinel(device_id=device_id, case_id=i, chosen_in=run_id) for i in case_ids)
+
     def check(self) -> list[Fault]:
         """Every file against the database, and the other way round."""
         runs = {run.file: run for run in self.runs()}
@@ -152,7 +201,15 @@ class History:
             for run in runs.values()
             if (why := trial_files.check(self.path(run), run.sha256))
         ]
-        strays = sorted(p.name for p in self.files.glob("*") if p.name not in runs)
+        faults += [
+            Fault(
+                f"verdicts of run {run.run_id}", f"{run.verdicts} is {why}", f"tilefarm db store {run.run_id}"
+            )
+            for run in runs.values()
+            if run.verdicts
+            and (why := trial_files.check(self.verdict_files / run.verdicts, run.verdicts_sha256))
+        ]
+        strays = sorted(path.name for path in self._strays(list(runs.values())))
         return faults + [
             Fault(name, "no run refers to it: a crash, or a later result of its run", "tilefarm db compact")
             for name in strays
@@ -161,8 +218,7 @@ class History:
     def compact(self) -> list[str]:
         """Remove files that no run refers to; returns their names."""
         with self._alone():
-            known = {run.file for run in self.runs()}
-            strays = [p for p in self.files.glob("*") if p.name not in known]
+            strays = self._strays(self.runs())
             for path in strays:
                 path.unlink()
         return sorted(p.name for p in strays)
@@ -202,6 +258,12 @@ class History:
         """Name → run id."""
         with self.database.session() as session:
             return {p.name: p.run_id for p in session.scalars(select(Pinned))}
+
+    def _strays(self, runs: Sequence[StoredRun]) -> list[Path]:
+        known = {run.file for run in runs} | {run.verdicts for run in runs}
+        return [
+            p for folder in (self.files, self.verdict_files) for p in folder.glob("*") if p.name not in known
+        ]
 
     def _is_pinned(self, run_id: str) -> bool:
         return run_id in self.pinned().values()

@@ -19,7 +19,7 @@ def upgrade() -> None:
         sa.Column("whole_suite", sa.Boolean(), nullable=False),
         *_text("host", "commit", "tilefarm", "file", "sha256"),
         sa.Column("rows", sa.Integer(), nullable=False),
-        *_text("stored_at", "samples_until"),
+        *_text("stored_at", "samples_until", "verdicts", "verdicts_sha256"),
     )
     op.create_index("ix_runs_suite", "runs", ["suite"])
     op.create_index("ix_runs_started_at", "runs", ["started_at"])
@@ -48,6 +48,12 @@ def upgrade() -> None:
     )
     op.create_index("ix_cases_kernel", "cases", ["kernel"])
     op.create_table(
+        "sentinels",
+        sa.Column("device_id", sa.String(), primary_key=True),
+        sa.Column("case_id", sa.String(), primary_key=True),
+        *_text("chosen_in"),
+    )
+    op.create_table(
         "pinned",
         sa.Column("name", sa.String(), primary_key=True),
         sa.Column("run_id", sa.String(), sa.ForeignKey("runs.run_id"), nullable=False),
@@ -56,5 +62,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for table in ("pinned", "cases", "device_runs", "devices", "runs"):
+    for table in ("pinned", "sentinels", "cases", "device_runs", "devices", "runs"):
         op.drop_table(table)
