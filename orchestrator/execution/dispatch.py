@@ -214,7 +214,7 @@ class Dispatcher:
 
     def _send_due(self) -> None:
         for lane in self._lanes.values():
-            if not lane.outstanding or earlier_own(self._state, self._target(lane), self._rivals) is not None:
+            if not lane.outstanding or earlier_own(self._state, _place(lane), self._rivals) is not None:
                 continue
             while self._worth_sending(lane) and (
                 batch := lane.due(
@@ -320,11 +320,11 @@ class Dispatcher:
 
     def _check_alive(self, lane: Lane, watcher: Watcher) -> None:
         now = self._now()
-        moves = moves_of_others(self._state, self._target(lane), self._rivals)
+        moves = moves_of_others(self._state, _place(lane), self._rivals)
         if moves != self._moves.get(lane.target, moves):
             lane.last_news = now  # its phones work, for others
         self._moves[lane.target] = moves
-        if earlier_own(self._state, self._target(lane), self._rivals) is not None:
+        if earlier_own(self._state, _place(lane), self._rivals) is not None:
             lane.last_news = now  # nothing of ours is there
         if now - lane.last_seen > self._limits.gone_s:
             if self._move_elsewhere(lane):
@@ -407,3 +407,9 @@ class Dispatcher:
             why=lane.why,
             devices=list(lane.devices),
         )
+
+
+def _place(lane: Lane) -> Target:
+    """Where a lane's work is done, for who else works there; asked each time that anything happens."""
+    device_id = "" if lane.pool else lane.target
+    return Target(device_id, lane.soc, "", lane.total, devices=list(lane.devices))

@@ -60,6 +60,8 @@ class Lane:
     pool: bool = False
     canaries: Sequence[CanaryJob] = ()
     outstanding: dict[str, CaseJob] = field(default_factory=dict[str, CaseJob])
+    planned_ms: int = 0
+    """Of all that is outstanding."""
     elsewhere: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Key → phones that may do it instead."""
     flights: dict[str, tuple[Batch, frozenset[str]]] = field(
@@ -93,6 +95,7 @@ class Lane:
 
     def add(self, job: CaseJob) -> None:
         self.outstanding[self.key(job)] = job
+        self.planned_ms += job.estimate_ms
 
     @property
     def longest_s(self) -> float:
@@ -101,7 +104,7 @@ class Lane:
 
     @property
     def left_s(self) -> float:
-        return sum(job.estimate_ms for job in self.outstanding.values()) / 1000 * self.pace.factor
+        return self.planned_ms / 1000 * self.pace.factor
 
     def settle(self, trial: Trial) -> CaseJob | None:
         """Strike a case off; None where nobody waited for it any more."""
@@ -110,6 +113,7 @@ class Lane:
         self.elsewhere.pop(trial.key, None)
         self.later.pop(trial.key, None)
         if job is not None:
+            self.planned_ms -= job.estimate_ms
             self.pace.add(job, trial)
         self._land()
         return job
@@ -122,6 +126,7 @@ class Lane:
     def clear(self) -> int:
         """Wait for nothing any more; returns how many cases that were."""
         count = len(self.outstanding)
+        self.planned_ms = 0
         self.outstanding.clear()
         self.elsewhere.clear()
         self.later.clear()
