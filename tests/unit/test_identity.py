@@ -3,8 +3,11 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.domain.errors import InfraError
+from orchestrator.domain.names import device_key, news_key, worker_queues
 from orchestrator.domain.profile import Profile
 from workers.identity import file_name, is_virtual, local_id, local_soc, os_build, phone_id, phone_soc
 
@@ -179,3 +182,28 @@ def test_os_build_and_local_id():
     assert os_build({"ro.build.fingerprint": "a/b:14/c"}) == "a/b:14/c"
     assert os_build({"ro.build.display.id": "d"}) == "d"
     assert local_id("Büro PC.lan", "NVIDIA-H200-2") == "local-b-ro-pc-lan-nvidia-h200-2"
+
+
+@given(
+    st.text(max_size=40) | st.text("aB:(/. \n*", max_size=200), st.text(max_size=200), st.text(max_size=60)
+)
+def test_g2_02_no_serial_or_name_of_a_phone_reaches_a_name_of_ours(serial: str, maker: str, soc: str) -> None:
+    """G2-02: queues, keys and files come from an id; whatever the phone says, that is a plain word of bounded
+    length."""
+    properties = {"ro.serialno": serial, "ro.product.manufacturer": maker, "ro.soc.model": soc}
+    if not serial.strip():
+        return
+    device_id = phone_id(properties)
+    assert re.fullmatch(r"[a-z0-9][a-z0-9-]{0,119}", device_id)
+    names = [
+        *worker_queues(device_id, phone_soc(properties).name),
+        device_key(device_id),
+        news_key(device_id),
+    ]
+    assert all(re.fullmatch(r"[a-z0-9.:-]{1,200}", name) for name in names)
+
+
+def test_phones_with_long_serials_are_told_apart() -> None:
+    one, two = (phone_id({"ro.serialno": "a" * 5000 + last}) for last in "bc")
+    assert one != two
+    assert len(one) < 120

@@ -1,5 +1,6 @@
 """Whatever a phone or an adb server sends is a value or an error of ours, in bounded room and time."""
 
+import socket
 import struct
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from orchestrator.domain.limits import printable
 from tests.unit.domain.strategies import quick
 from workers.health import snapshot
 from workers.transports import adb_sync, lines
+from workers.transports.adb import AdbServer
 from workers.transports.adb_listing import parse_listing
 from workers.transports.adb_shell import ShellCommand
 from workers.transports.adb_sync import Sync
@@ -189,6 +191,14 @@ def test_a_serial_that_nobody_can_type_is_not_served(serial: str) -> None:
     (row,) = parse_listing(f"{serial}\tdevice\n")
     assert (row.state, row.usable) == ("unknown", False)
     assert "serial number" in row.reason
+
+
+def test_a_command_that_adb_cannot_frame_is_not_sent() -> None:
+    """Its length has four hex digits: a longer one would be read as a shorter one and another one."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = AdbServer("127.0.0.1", listener.getsockname()[1])
+        with pytest.raises(InfraError, match="70013 bytes are too long"):
+            server.connect_phone("x" * 70_000)
 
 
 def test_a_row_without_end_is_passed_over() -> None:
