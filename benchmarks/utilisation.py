@@ -35,6 +35,7 @@ from workers.registry import Heartbeat
 from workers.serve import work
 from workers.tasks import make_app
 
+ORDERS = ("as it is", "all prepared first", "prepared meanwhile")
 STAGES = ("buffers", "compile", "link", "dispatch", "readback", "verify", "timing", "rest")
 
 
@@ -126,16 +127,20 @@ def main() -> None:
     parser.add_argument("-k", dest="select", default="")
     parser.add_argument("--gpu", default="llvmpipe")
     parser.add_argument("--orders", action="store_true")
+    parser.add_argument("--order", choices=ORDERS, default=ORDERS[0], help="one of them alone")
     given = parser.parse_args()
+    if given.orders:  # each in a process of its own: it becomes a worker, which ends with the run
+        words = ["--suite", given.suite, "--gpu", given.gpu, *(["-k", given.select] if given.select else [])]
+        for order in ORDERS:
+            command = [sys.executable, "-m", "benchmarks.utilisation", *words, "--order", order]
+            subprocess.run(command, check=True)
+        return
     select = ["-k", given.select] if given.select else []
-    streamed = ["-m", "orchestrator.cli.main", "run", "--suite", given.suite, *select]
-    runs = [("as it is", streamed, False)]
-    if given.orders:
-        first = ["-m", "benchmarks.prepared_first", given.suite, *select[1:]]
-        runs += [("all prepared first", first, True), ("prepared meanwhile", streamed, True)]
-    for what, command, elsewhere in runs:
-        run, device = measure(given.gpu, command, elsewhere=elsewhere)
-        report(run, device, f"{given.gpu}, suite {given.suite}, {what}")
+    command = ["-m", "orchestrator.cli.main", "run", "--suite", given.suite, *select]
+    if given.order == ORDERS[1]:
+        command = ["-m", "benchmarks.prepared_first", given.suite, *select[1:]]
+    run, device = measure(given.gpu, command, elsewhere=given.order != ORDERS[0])
+    report(run, device, f"{given.gpu}, suite {given.suite}, {given.order}")
 
 
 if __name__ == "__main__":
