@@ -88,7 +88,7 @@ def night(farm: Farm, matrix: Matrix, effect: Floats | None = None) -> Night:
     if still.any():
         second = again(matrix, result, history, np.where(still, farm.again(added).log_ns, np.nan))
     said = verdicts(matrix, result, first.measured > 0, chosen, turns, second)
-    farm.keep(first)
+    farm.keep(first, added == 0)
     moved = (said.tests == REGRESSED) | (said.tests == IMPROVED)
     items = (said.series == REGRESSED) | (said.series == IMPROVED)
     cost = (used.sum() + still.sum() * farm.noise.samples) / samples

@@ -18,14 +18,14 @@ def steps(seed: int, rows: int = 40, nights: int = 90) -> np.ndarray[tuple[int, 
 
 def test_steps_are_those_that_ruptures_finds() -> None:
     """PELT of another author, same cost and penalty: the same partitions, and as good ones."""
-    values = steps(1)
+    values = steps(1, rows=20)
     gain, sd = penalty(np.array([90]))[0], noise(values)
     changed = 0
     for row, mine, spread in zip(values, segments(values), sd, strict=True):
         search = RUPTURES.Pelt(model="l2", min_size=3, jump=1).fit((row / spread)[:, None])
         assert [s.last + 1 for s in mine] == search.predict(pen=gain)
         changed += len(mine) > 1
-    assert changed > 20
+    assert changed > 10
 
 
 def test_a_step_is_found_where_it_is() -> None:
