@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import typer
+from rich.console import Console
 
 from orchestrator.cli.ending import EXIT_INTERRUPTED, tell_end, tell_interrupted
 from orchestrator.cli.finish import Finished, finish_run
@@ -57,7 +58,9 @@ def dispatch(
     limits = farm if settings.broker else DispatchLimits()
     absent = {} if settings.broker else absent_devices(planned, fleet)
     try:
-        with LiveProgress(news, devices, fleet.revive) as watcher:
+        # A service's log is read by nobody while it grows; `tilefarm status` and `watch` tell how far it is.
+        console = Console(quiet=True) if unattended else news
+        with LiveProgress(console, devices, fleet.revive) as watcher:
             results = carry_out(folder, fleet.broker, watcher, settings.out, absent, limits, preparation)
     except KernelFolderError as e:
         with suppress(BrokerUnavailable):

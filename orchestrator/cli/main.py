@@ -6,6 +6,7 @@ import sys
 from collections.abc import MutableMapping
 from types import FrameType
 
+import structlog
 from pydantic import ValidationError
 
 from orchestrator.cli.output import say
@@ -18,6 +19,8 @@ ADB_PORT = "ANDROID_ADB_SERVER_PORT"
 def main() -> None:
     """Run a command; an error of ours is its message on stderr and its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    # What goes wrong meanwhile is news: stdout is the command's answer, which scripts read.
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
         check_adb_port(os.environ)
         # Only now: adbutils reads the variable when it is imported, and fails with a bare ValueError.

@@ -1,7 +1,7 @@
 """``tilefarm status``: how far runs are, who carries them out, and what helps those that nobody does."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated
@@ -40,6 +40,7 @@ def status(
         return
     with closing(Board(settings.broker)) as board:
         orchestrators = [s.host for s in board.orchestrators()]
+        submitted = board.submissions().keys()
         if run_id is None:
             runs = board.runs()
         elif (found := board.run(run_id)) is not None:
@@ -49,13 +50,14 @@ def status(
     shown = runs if everything or run_id else _recent(runs)
     if as_json:
         documents = [
-            json.loads(to_json(state)) | {"next": next_step(state, orchestrators)} for state in shown
+            json.loads(to_json(state)) | {"next": next_step(state, orchestrators, submitted)}
+            for state in shown
         ]
         print_json({"runs": documents, "orchestrators": orchestrators})
         return
     result.print(_table(shown))
     for state in shown:
-        if step := next_step(state, orchestrators):
+        if step := next_step(state, orchestrators, submitted):
             say(f"{visible(state.run_id)}: {step}")
     if run_id:
         _print_one(shown[0])
@@ -76,13 +78,24 @@ def _recent(runs: Sequence[RunState]) -> list[RunState]:
     return [state for state in runs if state.run_id not in old]
 
 
-def next_step(state: RunState, orchestrators: Sequence[str]) -> str:
-    """What keeps a run from going on, and what helps; empty: nothing does."""
+def next_step(state: RunState, orchestrators: Collection[str], submitted: Collection[str]) -> str:
+    """What keeps a run from going on, and what helps; empty: nothing does.
+
+    Args:
+        submitted: runs that an orchestrator has to carry out.
+    """
     if state.phase == "submitted":
         waits = "waits for its turn with the orchestrator"
         return "" if orchestrators else f"{waits}, and none lives: start `tilefarm orchestrator`"
     if state.phase in ENDED or state.live:
         return ""
+    if state.run_id in submitted:
+        by = (
+            "its orchestrator goes on by itself"
+            if orchestrators
+            else "start `tilefarm orchestrator` to go on"
+        )
+        return f"nobody carries it out now: {by}" + (f" ({visible(state.why)})" if state.why else "")
     restart = f"`tilefarm run --resume {visible(state.run_id)}` there goes on"
     return f"nobody carries it out now; it was on {visible(state.host)}, and {restart}"
 

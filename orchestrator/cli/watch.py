@@ -79,9 +79,7 @@ class _Following:
             if state.targets:
                 self._show(state)
             else:
-                self._say(
-                    next_step(state, self._orchestrators()) or f"{visible(state.run_id)}: {state.phase}"
-                )
+                self._say(self._next_step(state) or f"{visible(state.run_id)}: {state.phase}")
                 time.sleep(LOOK_MS / 1000)  # Redis does not call us; for as long as the run waits
 
     def _show(self, state: RunState) -> None:
@@ -96,7 +94,7 @@ class _Following:
                 self._hear(live, rows)
                 live.tick()
                 state = self._state()
-                if step := next_step(state, ()):
+                if step := self._next_step(state):
                     self._say(step)
 
     def _hear(self, live: LiveProgress, rows: Collection[str]) -> None:
@@ -124,11 +122,14 @@ class _Following:
                 raise unknown(self._run_id)
             return state
 
-    def _orchestrators(self) -> list[str]:
+    def _next_step(self, state: RunState) -> str:
+        if state.live or state.phase in ENDED:
+            return ""
         try:
-            return [service.host for service in self._board.orchestrators()]
+            orchestrators = [service.host for service in self._board.orchestrators()]
+            return next_step(state, orchestrators, self._board.submissions())
         except BrokerUnavailable:
-            return []
+            return ""
 
     def _away(self, error: BrokerUnavailable) -> None:
         self._say(f"{error}; waiting for it")

@@ -22,6 +22,7 @@ AGAIN_AFTER_S = (5.0, 30.0, 120.0, 300.0)
 """Waits before a run whose process died is started again; after one death more it has failed."""
 BUSY_S = 5.0
 _SHOWN_ID = 120
+_SHOWN_WHY = 2000
 log = structlog.get_logger()
 
 
@@ -136,7 +137,7 @@ class Orchestrator:
         if error is None:
             run.taken = True
         elif isinstance(error, WireError | UsageError):
-            run.failed = f"refused: {error}"
+            run.failed = _plain(f"refused: {error}")
         else:
             log.warning("submission not taken", run=run.submission.run_id, exc_info=error)
             self._died(run, f"its folder could not be made on {self._house.host}: {error}")
@@ -150,7 +151,7 @@ class Orchestrator:
             )
 
     def _died(self, run: _Run, why: str) -> None:
-        run.deaths += 1
+        run.deaths, why = run.deaths + 1, _plain(why)
         log.warning("run interrupted", run=run.submission.run_id, times=run.deaths, why=why)
         if run.deaths > len(AGAIN_AFTER_S):
             run_id = run.submission.run_id
@@ -160,16 +161,30 @@ class Orchestrator:
             run.not_before = self._now() + AGAIN_AFTER_S[run.deaths - 1]
 
     def _settle(self) -> None:
-        """Say how runs ended, and strike them off: in this order, so that a crash in between repeats it."""
-        for run_id, run in list(self._runs.items()):
-            if not run.over:
-                continue
-            state = self._state(run)
-            # The child has said so itself, with more detail, unless Redis was away just then.
-            if state.phase not in ENDED:
-                self._farm.publish(self._last_state(run, state))
-            self._strike_off(run_id)
-            log.info("run over", run=run_id, verdict=run.outcome.verdict if run.outcome else run.failed)
+        for run in list(self._runs.values()):
+            if run.over:
+                self._guarded(run, self._tell_end)
+
+    def _tell_end(self, run: _Run) -> None:
+        """Say how it ended, and strike it off: in this order, so that a crash in between repeats it."""
+        run_id = run.submission.run_id
+        state = self._state(run)
+        # The child has said so itself, with more detail, unless Redis was away just then.
+        if state.phase not in ENDED:
+            self._farm.publish(self._last_state(run, state))
+        self._strike_off(run_id)
+        log.info("run over", run=run_id, verdict=run.outcome.verdict if run.outcome else run.failed)
+
+    def _guarded(self, run: _Run, step: Callable[[_Run], None]) -> bool:
+        """What is wrong with one run must not keep the others from going on; False: it was."""
+        try:
+            step(run)
+        except BrokerUnavailable:
+            raise
+        except Exception:
+            log.exception("unexpected; the others go on", run=run.submission.run_id)
+            return False
+        return True
 
     def _last_state(self, run: _Run, state: RunState) -> RunState:
         state = replace(state, updated_at=_utc_now())
@@ -211,7 +226,7 @@ class Orchestrator:
         if len(run_id) <= _SHOWN_ID and run_id.isprintable() and run_id not in self._runs:
             now = _utc_now()
             state = RunState(run_id, "", "", "ondemand", "failed", now, now, self._house.host)
-            self._farm.publish(replace(state, why=f"refused: {why}"))
+            self._farm.publish(replace(state, why=_plain(f"refused: {why}")))
         self._farm.strike_off(run_id)
 
     def _start_due(self) -> None:
@@ -220,10 +235,8 @@ class Orchestrator:
             due = not (run.at_work or run.over) and run.not_before <= self._now()
             if not (due and self._has_place(run.submission.lane)):
                 continue
-            try:
-                self._go_on(run)
-            except OSError as e:
-                self._died(run, f"not started on {self._house.host}: {e}")
+            if not self._guarded(run, self._go_on):
+                self._died(run, f"not started on {self._house.host}; the orchestrator's log says why")
 
     def _has_place(self, lane: Lane) -> bool:
         at_work = [run.submission.lane for run in self._runs.values() if run.at_work]
@@ -235,7 +248,7 @@ class Orchestrator:
         run_id = run.submission.run_id
         if run.begun and (outcome := self._house.outcome(run_id)) is not None:
             run.outcome = outcome  # it came to its end while no service was there to notice
-        elif not run.begun and (why := self._farm.cancelled(run_id)):
+        elif not run.taken and (why := self._farm.cancelled(run_id)):
             self._farm.publish(replace(self._state(run), phase="cancelled", why=why, updated_at=_utc_now()))
             self._strike_off(run_id)
         elif not run.taken:
@@ -256,6 +269,11 @@ class Orchestrator:
         of = run.submission
         now, host = _utc_now(), self._house.host
         return RunState(of.run_id, of.suite, of.user, of.lane, "preparing", of.submitted_at, now, host)
+
+
+def _plain(text: str) -> str:
+    """Fit to be told: what a program died with may be of any length, and no Unicode."""
+    return text.encode("utf-8", "backslashreplace").decode()[:_SHOWN_WHY]
 
 
 def _utc_now() -> str:

@@ -201,8 +201,10 @@ def _tell(raw: Any, event: Trial | Progress) -> None:
 
 def test_what_keeps_a_run_from_going_on() -> None:
     waiting = replace(RUNNING, phase="submitted")
-    assert next_step(replace(RUNNING, live=True), []) == ""
-    assert next_step(waiting, ["server"]) == ""
-    assert "start `tilefarm orchestrator`" in next_step(waiting, [])
-    assert "--resume" in next_step(RUNNING, [])
-    assert next_step(replace(RUNNING, phase="failed"), []) == ""
+    assert next_step(replace(RUNNING, live=True), [], []) == ""
+    assert next_step(waiting, ["server"], [RUN_ID]) == ""
+    assert "start `tilefarm orchestrator`" in next_step(waiting, [], [RUN_ID])
+    assert "--resume" in next_step(RUNNING, ["server"], [])
+    assert "goes on by itself" in next_step(RUNNING, ["server"], [RUN_ID])
+    assert "start `tilefarm orchestrator`" in next_step(RUNNING, [], [RUN_ID])
+    assert next_step(replace(RUNNING, phase="failed"), [], []) == ""

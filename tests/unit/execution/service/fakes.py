@@ -94,6 +94,7 @@ class FakeHouse:
     outcomes: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
     taking: Callable[[Submission], None] = lambda _: None
     starting: Callable[[Submission], None] = lambda _: None
+    forgetting: Callable[[str], None] = lambda _: None
     elsewhere: set[str] = field(default_factory=set[str])
     """Runs that another process carries out."""
     clock: float = 1000.0
@@ -122,6 +123,7 @@ class FakeHouse:
         return self.outcomes.get(run_id)
 
     def forget(self, run_id: str) -> None:
+        self.forgetting(run_id)
         self.on_disk.pop(run_id, None)
 
     def later(self, call: Callable[[], None]) -> "Future[None]":

@@ -165,15 +165,46 @@ def test_a_manifest_that_is_not_fit_is_refused_and_one_that_cannot_be_read_is_tr
     assert bench.living() == [TWO.run_id]
 
 
-def test_a_process_that_cannot_be_started_keeps_no_other_from_it(bench: Bench) -> None:
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RuntimeError("a fault of ours")])
+def test_a_process_that_cannot_be_started_keeps_no_other_from_it(bench: Bench, error: Exception) -> None:
     def starting(submitted: Submission) -> None:
         if submitted == ONE:
-            raise OSError(28, "No space left on device")
+            raise error
 
     bench.house.starting = starting
     bench.farm.submit(ONE, TWO)
     bench.tick()
     assert bench.living() == [TWO.run_id]
+
+
+def test_a_run_whose_folder_cannot_be_made_can_be_cancelled(bench: Bench) -> None:
+    def taking(_: Submission) -> None:
+        raise InfraError("blob \udcff cannot be read")
+
+    bench.house.taking = taking
+    bench.farm.submit(ONE)
+    bench.tick()
+    bench.farm.ended[ONE.run_id] = "cancelled by bob@desk"
+    bench.wait(AGAIN_AFTER_S[0])
+    assert bench.farm.states[ONE.run_id].phase == "cancelled"
+    assert not bench.farm.waiting
+    assert not bench.house.on_disk
+
+
+def test_an_end_that_cannot_be_told_keeps_no_other_from_it(bench: Bench) -> None:
+    bench.farm.submit(ONE, TWO)
+    bench.tick()
+
+    def forgetting(run_id: str) -> None:
+        if run_id == ONE.run_id:
+            raise OSError(30, "Read-only file system")
+
+    bench.house.forgetting = forgetting
+    bench.house.end(ONE.run_id)
+    bench.house.end(TWO.run_id)
+    bench.tick()
+    assert {s.phase for s in bench.farm.states.values()} == {"finished"}
+    assert TWO.run_id not in bench.house.on_disk
 
 
 def test_places_go_to_ondemand_runs_first_and_nights_leave_half_of_them(bench: Bench) -> None:
