@@ -1,118 +1,36 @@
 """Field cases of Celery over a real Redis, with worker processes: registered, leased, one a phone."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orchestrator.cli.finish import finish_run
 from orchestrator.domain.event import Progress
-from orchestrator.domain.names import lease_key, worker_queues
+from orchestrator.domain.names import lease_key
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution import dispatch
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.dispatch import DispatchLimits
 from orchestrator.execution.lanes import BatchLimits
+from orchestrator.execution.manifest import Manifest
 from orchestrator.execution.run import carry_out
-from orchestrator.execution.run_folder import Manifest, RunFolder
-from orchestrator.storage.blobs import BlobStore
-from tests.chaos.farm import Redis
+from orchestrator.execution.run_folder import RunFolder
 from tests.farm import wait_for
+from tests.integration.celery_line import Line
 from tests.integration.celery_worker import SOC, TTL_S
 from tests.results_fixture import TODAY, case, code_hash, device, results, run_info
-from tests.unit.execution.redis_fixture import raw_client
-from tests.unit.workers.jobs import Stock
 
-_WORKER = [sys.executable, "-m", "tests.integration.celery_worker"]
 ONE, TWO, THREE = "phone-one", "phone-two", "phone-three"
-
-
-class Line:
-    """Redis and two workers; the second one's visibility timeout is a fraction of a second."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.redis = Redis(folder / "redis")
-        self.stock = Stock(BlobStore((folder / "store").as_uri()))
-
-    @property
-    def url(self) -> str:
-        return self.redis.url
-
-    @contextmanager
-    def worker(self, device_id: str, *words: str) -> Generator["subprocess.Popen[bytes]"]:
-        with (self.folder / f"{device_id}.out").open("ab") as log:
-            process = subprocess.Popen(
-                [*_WORKER, self.url, device_id, str(self.folder), *words],
-                env=os.environ | {"TMPDIR": str(self.folder)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            wait_for(lambda: self.pid(device_id) == process.pid, f"the worker of {device_id}")
-            yield process
-        finally:
-            if process.poll() is None:
-                process.terminate()
-            process.wait(60)
-
-    def pid(self, device_id: str) -> int:
-        broker = Broker(self.url)
-        try:
-            found = broker.registrations().get(device_id)
-            return found.pid if found else 0
-        finally:
-            broker.close()
-
-    def send(self, run_id: str, device_id: str, *cases: str) -> None:
-        broker = Broker(self.url)
-        batch = self.stock.batch(*map(self.stock.job, cases), run_id=run_id, batch_id=f"b-{cases[0]}")
-        broker.send(replace(batch, device_id=device_id), "ondemand")
-        broker.close()
-
-    def results(self, run_id: str) -> Counter[str]:
-        """Case → how often its result was told."""
-        broker = Broker(self.url)
-        try:
-            events = [event for _, event in broker.events(run_id, "0", 1)]
-        finally:
-            broker.close()
-        return Counter(e.case_id for e in events if isinstance(e, Trial))
-
-    def executed(self, device_id: str) -> Counter[str]:
-        """Case → how often its phone saw it."""
-        log = self.folder / f"{device_id}.log"
-        return Counter(log.read_text("utf-8").split() if log.is_file() else [])
-
-    def cut(self) -> None:
-        """Every connection to Redis, as a blip of the network does."""
-        with self.raw() as raw:
-            raw.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-
-    def raw(self) -> Any:
-        return raw_client(self.url)
-
-    def queued(self, device_id: str) -> int:
-        with self.raw() as raw:
-            return sum(int(raw.llen(f"tilefarm:celery:{queue}")) for queue in worker_queues(device_id, SOC))
-
-    def in_hand(self) -> int:
-        """Messages that nobody has acknowledged."""
-        with self.raw() as raw:
-            return int(raw.hlen("tilefarm:celery:unacked"))
 
 
 @pytest.fixture(scope="module")
 def line(tmp_path_factory: pytest.TempPathFactory) -> Generator[Line]:
+    """Two workers; the second one's visibility timeout is a fraction of a second."""
     found = Line(tmp_path_factory.mktemp("line"))
     found.redis.start()
     try:
