@@ -18,7 +18,7 @@ from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import celery_settings
 from orchestrator.execution.broker import Broker
-from orchestrator.storage.redis_client import connect
+from orchestrator.storage.redis_client import RedisClient, connect
 from tests.certificates import make
 from tests.compose import COMPOSE, TLS, Service, load, place
 from tests.farm import WAIT_S, Farm, wait_for
@@ -188,6 +188,37 @@ def test_redis_keeps_a_farms_word_over_a_kill_and_admits_nobody_without_the_pass
     refused = services["redis"].start()
     assert refused.wait(60) != 0, "an empty file must not mean: no password"
     assert "is empty" in services["redis"].log.read_text()
+
+
+def test_g3_08_a_full_redis_refuses_writes_and_throws_nothing_away(
+    tmp_path: Path, farm: Farm, variables: dict[str, str], processes: dict[str, "subprocess.Popen[bytes]"]
+) -> None:
+    """G3-08: noeviction, and an alert before it is felt; more memory, and writes go on."""
+    compose = load(COMPOSE, variables=variables | {"REDIS_MAXMEMORY": "3mb"})
+    services = {"redis": place(compose, "redis", tmp_path, machine(tmp_path))}
+    start(services, "redis", processes)
+    url = variables["SERVICES_BROKER"]
+    farm.environment |= {
+        "TILEFARM_BROKER": url,
+        "TILEFARM_BROKER_PASSWORD_FILE": variables["BROKER_PASSWORD_FILE"],
+    }
+    client = connect(complete(url, Path(variables["BROKER_PASSWORD_FILE"]), None))
+    written: list[str] = []
+    with pytest.raises(redis.OutOfMemoryError):
+        write_on(client, written)
+    assert len(written) > 100
+    assert all(client.exists(name) for name in written)
+    assert "takes no results: raise maxmemory" in farm.run("health", "broker", expect=3).stderr
+    client.close()
+    stop(services, "redis", processes)
+
+
+def write_on(client: RedisClient, written: list[str]) -> None:
+    """For as long as it goes."""
+    while True:
+        name = f"tilefarm:run:{len(written)}"
+        client.set(name, "x" * 1000, ex=3600)
+        written.append(name)
 
 
 def test_no_client_talks_to_a_redis_whose_certificate_it_cannot_check(
