@@ -10,13 +10,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import redis
+import structlog
 
 from orchestrator.cli.finish import Finished
 from orchestrator.cli.new_run import new_run
 from orchestrator.cli.output import say
 from orchestrator.cli.prepare import Wanted
 from orchestrator.cli.resume import close_run, resume_run
-from orchestrator.domain.errors import BrokerUnavailable, InfraError, TilefarmError, UsageError
+from orchestrator.domain.errors import (
+    BrokerUnavailable,
+    InfraError,
+    KernelFolderError,
+    TilefarmError,
+    UsageError,
+)
 from orchestrator.domain.night import NightRecord
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.broker import Broker
@@ -28,6 +35,7 @@ from orchestrator.storage.redis_client import connect
 
 MAX_WHY = 400
 """Characters of an error that a night keeps."""
+log = structlog.get_logger()
 
 
 def run_night(settings: Settings, night: str, wanted: Wanted) -> Finished:
@@ -78,6 +86,11 @@ def _carry_out(settings: Settings, record: NightRecord, wanted: Wanted) -> Finis
         except BrokerUnavailable:
             if _now() < record.closes_at or not _planned(folder):
                 raise
+        except KernelFolderError as e:
+            if not _planned(folder):
+                raise
+            failed = f"its kernels failed: {str(e).partition(chr(10))[0]}"
+            return close_run(folder, settings, wanted.max_slowdown, failed)
     if not _planned(folder):
         last = f"; last: {record.why}" if record.why else ""
         raise InfraError(f"{record.night}: nothing was planned until {why}{last}")
@@ -85,7 +98,8 @@ def _carry_out(settings: Settings, record: NightRecord, wanted: Wanted) -> Finis
     try:
         _cancel(settings, record.run_id, why)
         return resume_run(settings, record.run_id, wanted.max_slowdown, unattended=True)  # also reads Redis
-    except BrokerUnavailable:
+    except TilefarmError as e:  # no Redis, or kernels that were broken since
+        log.warning("the report is made of the run's folder alone", error=str(e))
         return close_run(folder, settings, wanted.max_slowdown, why)
 
 

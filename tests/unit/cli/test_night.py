@@ -10,7 +10,13 @@ import pytest
 from typer.testing import Result
 
 from orchestrator.cli import night as night_module
-from orchestrator.domain.errors import BrokerUnavailable, InfraError, MatrixError, UsageError
+from orchestrator.domain.errors import (
+    BrokerUnavailable,
+    InfraError,
+    KernelFolderError,
+    MatrixError,
+    UsageError,
+)
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.night import NightRecord
 from orchestrator.execution.night_folder import NightFolder
@@ -61,6 +67,10 @@ class Host:
 def host(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setenv("TILEFARM_BROKER", NOWHERE)
     return Host(tmp_path / "out", invoke)
+
+
+def cancels(*_: object) -> bool:
+    return True
 
 
 def fails(error: Exception) -> Callable[..., NoReturn]:
@@ -127,6 +137,29 @@ def test_a_deadline_that_comes_while_redis_is_away_brings_the_report_at_once(
         raise BrokerUnavailable("away for a quarter of an hour")
 
     monkeypatch.setattr(night_module, "_run", away)
+    assert host.process("--json").exit_code == 3
+    assert host.record.state == "finished"
+
+
+def test_kernels_that_fail_in_the_middle_leave_a_report_of_the_others(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.begun(timedelta(hours=1))
+    host.planned()
+    monkeypatch.setattr(night_module, "_run", fails(KernelFolderError("kernels/mine: division by zero")))
+    assert host.process("--json").exit_code == 3
+    assert host.record.state == "finished"
+    (gap,) = load_results(host.run.path).missing
+    assert gap.why == "its kernels failed: kernels/mine: division by zero"
+
+
+def test_kernels_that_are_broken_at_the_deadline_keep_no_report_back(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.begun(DEADLINE + timedelta(seconds=1))
+    host.planned()
+    monkeypatch.setattr(night_module, "_cancel", cancels)
+    monkeypatch.setattr(night_module, "resume_run", fails(KernelFolderError("kernels/mine: no such op")))
     assert host.process("--json").exit_code == 3
     assert host.record.state == "finished"
 
