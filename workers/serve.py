@@ -14,7 +14,9 @@ from orchestrator.domain.names import news_key, worker_queues
 from orchestrator.domain.settings import Settings
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient, connect
+from workers.acks import free_the_slot_of_every_batch
 from workers.bench import CALL_TIMEOUT_S, Bench
+from workers.consumption import Consumption
 from workers.discovery import Reachable, host_name
 from workers.identity import phone_id
 from workers.leasing import leased
@@ -47,11 +49,14 @@ def serve(found: Reachable, broker: str, settings: Settings) -> None:
     client.delete(news_key(bench.record.device_id))  # of earlier workers, and maybe of another host
     heartbeat = Heartbeat(client, bench.record)
     app = make_app(broker, bench, client, heartbeat.registration.worker_id)
+    consumption = Consumption(client, worker_queues(bench.record.device_id, bench.record.soc.name))
     heartbeat.start()
+    consumption.start()
     log.info("serving", device=bench.record.device_id, soc=bench.record.soc.name)
     try:
         work(app, bench)
     finally:
+        consumption.stop()
         heartbeat.stop()
         client.close()
 
@@ -82,6 +87,7 @@ def open_alone(found: Reachable, client: RedisClient, settings: Settings) -> Ben
 
 def work(app: Celery, bench: Bench) -> None:
     """Until a signal asks for the end; Celery ends on an error, too, and only notes it."""
+    free_the_slot_of_every_batch()
     worker = app.Worker(
         pool="solo",
         concurrency=1,
