@@ -6,7 +6,7 @@ file that nobody refers to, and storing the run again is the whole repair.
 """
 
 import fcntl
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -180,6 +180,12 @@ class History:
         with self.database.session() as session:
             query = select(DeviceRun).where(DeviceRun.run_id.in_(run_ids))
             return {(d.run_id, d.device_id): d.os_build for d in session.scalars(query)}
+
+    def socs(self, device_ids: Collection[str]) -> dict[str, str]:
+        """Of devices that were in some run."""
+        with self.database.session() as session:
+            query = select(KnownDevice).where(KnownDevice.device_id.in_(device_ids))
+            return {d.device_id: d.soc for d in session.scalars(query)}
 
     def sentinels(self) -> dict[str, list[str]]:
         """Device → its frozen cases."""

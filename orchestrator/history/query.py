@@ -91,6 +91,23 @@ class NightTable:
     hashes: list[str] = field(default_factory=list[str])
     verdicts: list[str] = field(default_factory=list[str])
 
+    def code_text(self, series: int, night: int) -> str:
+        """Empty: no trial, as below."""
+        return _word(self.codes, self.code[series, night])
+
+    def driver_text(self, series: int, night: int) -> str:
+        return _word(self.drivers, self.driver[series, night])
+
+    def hash_text(self, series: int, night: int) -> str:
+        return _word(self.hashes, self.hash[series, night])
+
+    def verdict_text(self, series: int, night: int) -> str:
+        return _word(self.verdicts, self.verdict[series, night])
+
+
+def _word(words: Sequence[str], number: np.int64) -> str:
+    return words[int(number)] if number >= 0 else ""
+
 
 def night_table(files: Mapping[str, Path]) -> NightTable:
     """All series of some runs.

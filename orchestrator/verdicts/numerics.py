@@ -1,0 +1,98 @@
+"""What cases compute tonight against their pinned baseline: flags of each case on each SoC."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.analysis.speed.numeric_trend import NumericFlag, NumericNight, numeric_flags
+from orchestrator.domain.finding import NumericsWord
+from orchestrator.domain.results import RunResults
+from orchestrator.domain.trial import Trial
+from orchestrator.verdicts.nights import Nights
+
+WORDS: Mapping[NumericFlag, NumericsWord] = {
+    NumericFlag.HASH_CHANGED: "hash_changed",
+    NumericFlag.NMSE_DOUBLED: "nmse_doubled",
+    NumericFlag.LIMIT_CROSSED: "limit_crossed",
+    NumericFlag.NONDETERMINISTIC: "nondeterministic",
+    NumericFlag.IMPROVED: "improved",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """One flag of a case on one device."""
+
+    device_id: str
+    case_id: str
+    flag: NumericsWord
+    before: NumericNight
+    after: NumericNight
+    baseline_run: str
+
+
+def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Flagged]:
+    """Errors are held against a pinned run, else against the first night since the baseline was started: a
+    slow drift adds up. An output's hash is held against the night before: it is news once.
+
+    Args:
+        pinned: runs that stay baselines by name, the newest first.
+    """
+    row = {series: number for number, series in enumerate(nights.table.series)}
+    found: list[Flagged] = []
+    for trial in results.trials:
+        number = row.get((trial.device_id, trial.case_id))
+        if number is None or not trial.outputs:
+            continue
+        limit = float(min((t.nmse for t in results.cases[trial.case_id].tolerance.values()), default=np.inf))
+        after = _tonight(trial, limit)
+        for night, wanted in _baselines(nights, number, pinned):
+            before = _then(nights, number, night, limit)
+            run_id = nights.table.runs[night]
+            found += [
+                Flagged(trial.device_id, trial.case_id, WORDS[flag], before, after, run_id)
+                for flag in numeric_flags(before, after)
+                if (flag is NumericFlag.HASH_CHANGED) == wanted
+            ]
+    return found
+
+
+def _baselines(nights: Nights, series: int, pinned: Sequence[str]) -> Iterator[tuple[int, bool]]:
+    """Nights to compare with, and whether it is the hash that is compared."""
+    table = nights.table
+    same = nights.epoch[series, :-1] == nights.epoch[series, -1]
+    there = np.flatnonzero((table.hash[series, :-1] >= 0) & same).tolist()
+    if not there:
+        return
+    yield there[-1], True
+    kept = (table.runs.index(run) for run in pinned if run in table.runs[:-1])
+    yield next((night for night in kept if table.hash_text(series, night)), there[0]), False
+
+
+def _tonight(trial: Trial, limit: float) -> NumericNight:
+    worst = max(trial.outputs, key=lambda o: (o.failing, not o.nmse <= limit, o.nmse))
+    executions = sum(worst.hashes.values())
+    return NumericNight(
+        hash=worst.hash,
+        nmse=worst.nmse,
+        limit=limit,
+        failing=sum(o.failing for o in trial.outputs),
+        nonfinite=sum(o.nonfinite_mismatch for o in trial.outputs),
+        executions=executions,
+        other=max(sum(o.hashes.values()) - o.hashes.get(o.hash, 0) for o in trial.outputs),
+    )
+
+
+def _then(nights: Nights, series: int, night: int, limit: float) -> NumericNight:
+    table = nights.table
+    verdict = table.verdict_text(series, night)
+    return NumericNight(
+        hash=table.hash_text(series, night),
+        nmse=float(table.numerics["nmse"][series, night]),
+        limit=limit,
+        failing=int(verdict == "mismatch"),
+        nonfinite=0,
+        executions=int(max(table.distinct[series, night], 1)),
+        other=int(max(table.distinct[series, night] - 1, 0)),
+    )
