@@ -51,7 +51,7 @@ def _targets(folder: RunFolder, manifest: Manifest) -> list[Target]:
     found: list[Target] = []
     for target, jobs in manifest.wanted.items():
         done = sum((target, job.case_id) in counted for job in jobs)
-        pool, total = manifest.pools.get(target), len(jobs)
+        pool, total = manifest.pools.get(target), len(jobs) + len(manifest.unprepared.get(target, ()))
         if pool is not None:
             name = f"any of {len(pool.devices)} {pool.soc}"
             found.append(Target("", pool.soc, name, total, done, total - done, devices=pool.devices))
