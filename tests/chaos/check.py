@@ -67,7 +67,7 @@ def check(farm: ChaosFarm, run_folder: Path) -> Found:
     lines = (run_folder / "trials.jsonl").read_bytes().splitlines()
     trials = [from_json(Trial, line, f"trials.jsonl:{n}") for n, line in enumerate(lines, 1)]
     twice = [key for key, times in Counter(t.key for t in trials).items() if times > 1]
-    assert not twice, f"trials.jsonl holds these keys more than once: {twice}"
+    assert not twice, f"trials.jsonl holds {len(twice)} keys more than once: {twice[:3]} …"
     manifest = folder.manifest()
     planned = {(target, job.case_id): job for target, jobs in manifest.wanted.items() for job in jobs}
     devices = {target: manifest.device_of(target) for target in manifest.wanted}
@@ -95,9 +95,9 @@ def _outcomes(
     missing = {(m.device_id, m.case_id): m.why for m in results.missing}
     real = Counter((t.target, t.case_id) for t in trials if t.verdict is not Verdict.INFRA)
     unplanned = real.keys() - planned.keys()
-    assert not unplanned, f"results that nobody planned: {unplanned}"
+    assert not unplanned, f"{len(unplanned)} results that nobody planned: {sorted(unplanned)[:3]} …"
     twice = [key for key, count in real.items() if count > 1]
-    assert not twice, f"more than one accepted result: {twice}"
+    assert not twice, f"{len(twice)} cases with more than one accepted result: {twice[:3]} …"
     counted = {(t.target, t.case_id): t for t in results.trials}
     found: dict[Planned, Outcome] = {}
     for key in planned:

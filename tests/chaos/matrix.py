@@ -29,15 +29,15 @@ _FIRST = 33
 _PERCENTS = range(100, 150)
 
 
-def write_matrix(folder: Path, cases: int) -> Path:
-    """``cases`` cases for each phone, an even number."""
+def write_matrix(folder: Path, cases: int, first: int = _FIRST) -> Path:
+    """``cases`` cases for each phone, an even number; those of another ``first`` are others."""
     points = cases // 2
     percents = max(n for n in range(1, len(_PERCENTS) + 1) if points % n == 0)
     sizes = points // percents
     path = folder / "matrix.yaml"
     text = _MATRIX.format(
         cases=cases,
-        sizes=", ".join(str(_FIRST + 8 * n) for n in range(sizes)),
+        sizes=", ".join(str(first + 8 * n) for n in range(sizes)),
         percents=", ".join(map(str, _PERCENTS[:percents])),
     )
     path.write_text(text, "utf-8")

@@ -34,7 +34,7 @@ class Execution:
 
     number: int
     """Monotonic time at which it began; ``slope_ns`` of each of its results."""
-    folder: str
+    run_id: str
     cases: tuple[str, ...]
     ended: bool
     """False: it was killed, or its host went away."""
@@ -59,6 +59,6 @@ def notes_in(folder: Path) -> Notes:
     ended = {r["id"] for r in records if r["event"] == "end"}
     begun = [r for r in records if r["event"] == "begin"]
     return Notes(
-        {r["id"]: Execution(r["id"], r["folder"], tuple(r["cases"]), r["id"] in ended) for r in begun},
+        {r["id"]: Execution(r["id"], r["run"], tuple(r["cases"]), r["id"] in ended) for r in begun},
         [(r["id"], r["other"]) for r in records if r["event"] == "overlap"],
     )

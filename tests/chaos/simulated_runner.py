@@ -7,7 +7,7 @@ reference, rounded to the type of the output: right by construction, and another
 A phone runs one of them at a time; where a second one starts, both are noted. What is noted stands in
 ``executions.jsonl`` of the phone's ``.phone`` folder:
 
-- ``begin``: ``id`` (also ``slope_ns`` of every result of this execution), ``folder``, ``cases``
+- ``begin``: ``id`` (monotonic ns; also ``slope_ns`` of every result of this execution), ``run``, ``cases``
 - ``overlap``: ``id``, ``other`` (the execution that still ran)
 - ``end``: ``id``; missing for one that was killed
 """
@@ -177,7 +177,7 @@ def run(job: Path) -> None:
     execution = time.monotonic_ns()
     run_id, blobs, cases = parse((job / "job.txt").read_text("ascii"))
     with LOG.open("a", encoding="utf-8") as log, BUSY.open("a+", encoding="utf-8") as busy:
-        note(log, "begin", id=execution, folder=job.name, cases=[c.case_id for c in cases])
+        note(log, "begin", id=execution, run=run_id, cases=[c.case_id for c in cases])
         try:
             fcntl.flock(busy, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with this process, however that ends
         except BlockingIOError:
