@@ -52,7 +52,8 @@ def main() -> int:
         _print_quiet([(s, f.result()) for s, f in zip(chosen, unchanged, strict=True)])
         if not asked.only:
             for name, noise in TURNS:
-                effects = {0.0: 5 * asked.rows} | dict.fromkeys((0.01, 0.02, 0.03, 0.05), asked.rows)
+                rows_each: int = asked.rows
+                effects = {0.0: 5 * rows_each} | dict.fromkeys((0.01, 0.02, 0.03, 0.05), rows_each)
                 jobs = [pool.submit(in_turns, noise, effect, rows, seed) for effect, rows in effects.items()]
                 _print_turns(name, [job.result() for job in jobs])
             _print_costs(pool)

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.verdicts.noise import Noise, draw
 from orchestrator.analysis.speed.analyse import Matrix
-from orchestrator.analysis.speed.baseline import History, Tonight
+from orchestrator.analysis.speed.baseline import History, Tonight, usual_clock
 from orchestrator.analysis.speed.night import Nights, summarise
 from orchestrator.analysis.speed.rows import Bools, Floats, Ints
 from orchestrator.analysis.speed.rule import RULE
@@ -85,7 +85,7 @@ class Farm:
         ok = np.ones(len(self.level), np.bool_) if accepted is None else accepted
         away = self.rng.random(len(self.soc)) < self.noise.missing
         self._past.append((night, self.epoch[self.device], ok & ~away[self.device]))
-        del self._past[:-30]
+        del self._past[:-20]
 
     def history(self) -> History:
         return History(
@@ -100,4 +100,6 @@ class Farm:
         return Tonight(night.log_ns, night.basis, night.clock_hz, self.epoch[self.device])
 
     def _summary(self, level: Floats) -> Nights:
-        return summarise(draw(self.rng, level, self.noise))
+        """At the clock of the nights before, as a farm does."""
+        usual = usual_clock(self.history(), self.epoch[self.device]) if self._past else None
+        return summarise(draw(self.rng, level, self.noise), usual)

@@ -95,14 +95,14 @@ def analyse(matrix: Matrix, history: History, tonight: Tonight, rule: Rule = RUL
 
 
 def _phone(matrix: Matrix, each: Deltas, pooled: Pooled, screened: Screened, rule: Rule) -> Screened:
+    """Series that a finding of their SoC explains are no tests here: as discoveries they would raise the
+    number of false ones that the rate allows, and then be taken away."""
     of = matrix.test
+    along = np.sign(pooled.delta[of]) == np.sign(each.delta)
+    p = np.where(screened.found[of] & along, np.nan, each.p)
     alone = np.ones(len(of), np.bool_)
-    own = screen(each.p, each.delta, alone, matrix.code_changed[of], matrix.threshold[of], rule)
-    explained = screened.found[of] & (np.sign(pooled.delta[of]) == np.sign(each.delta))
-    asked = (
-        screened.suspect[of] & (np.sign(pooled.delta[of]) == np.sign(each.delta)) & (pooled.phones[of] > 1)
-    )
-    return Screened(own.q, own.found & ~explained, own.suspect & ~explained & ~asked)
+    own = screen(p, each.delta, alone, matrix.code_changed[of], matrix.threshold[of], rule)
+    return Screened(own.q, own.found, own.suspect & ~(screened.suspect[of] & along))
 
 
 def _everything(matrix: Matrix, common: Shifts, rule: Rule) -> Everything:

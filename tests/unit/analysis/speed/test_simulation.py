@@ -1,0 +1,47 @@
+"""The goals of statistics.md in small: python -m benchmarks.verdicts is the long form, with figures.
+
+Bounds lie far from what a right analysis gives; each of them was seen to fail with a step of the rule broken
+(the common shift left in, clock states mixed, last night alone as baseline, and no confirmation).
+"""
+
+from dataclasses import replace
+
+from benchmarks.verdicts.goals import BASE, Proportion, Scenario, detection, quiet
+
+SMALL = 600
+"""Variants of each of three phones."""
+HARD = replace(BASE, rho=0.6, slow_run=4.0, missing=0.15)
+
+
+def test_changes_are_found_in_the_same_night() -> None:
+    found = detection(Scenario("small", BASE), farms=1, seed=3, variants=SMALL)
+    assert found.five.of == 36
+    assert found.five.share >= 0.9
+    assert found.three.share >= 0.7
+    assert found.one_phone.share >= 0.5
+    assert found.false.share <= 0.05
+    assert found.cost <= 0.02
+
+
+def test_changes_are_found_under_hard_noise() -> None:
+    """Clock states that last, correlated samples, missing nights and a swapped phone."""
+    found = detection(Scenario("hard", HARD, swaps=True), farms=3, seed=3, variants=SMALL)
+    assert found.five.share >= 0.8
+    assert found.false.hits <= 1
+
+
+def test_nights_without_change_raise_no_alarm() -> None:
+    for scenario in (Scenario("code changed", BASE), Scenario("code unchanged", HARD, changed=0.0)):
+        nothing = quiet(scenario, nights=12, seed=3, variants=SMALL)
+        assert nothing.screened.of == 12 * SMALL
+        assert nothing.screened.hits <= 3
+        assert nothing.below.share < 0.003
+        assert nothing.alarms.hits == 0
+
+
+def test_proportions_have_exact_intervals() -> None:
+    low, high = Proportion(0, 3000).interval
+    assert low == 0
+    assert 0.001 < high < 0.00125
+    assert Proportion(0, 0).interval == (0.0, 1.0)
+    assert Proportion(1, 2) + Proportion(2, 3) == Proportion(3, 5)
