@@ -7,6 +7,7 @@ from orchestrator.domain.health import Vitals
 from tests.phones import StartPhone
 from workers.awake import awake
 from workers.health import read_vitals
+from workers.identity import phone_soc
 
 
 def test_vitals_of_a_phone(start_phone: StartPhone) -> None:
@@ -46,3 +47,16 @@ def test_g1_18_a_sleeping_phone_is_awake_before_its_batch(start_phone: StartPhon
     (state / "bin" / "input").write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(InfraError, match=r"asleep, and does not wake up"):
         awake(device, ask(), ask, sleep=lambda _: None)
+
+
+def test_g2_11_properties_that_are_empty_early_in_a_boot_are_asked_for_again(start_phone: StartPhone) -> None:
+    """G2-11: nothing of an earlier answer is kept, by the device or by adb's client."""
+    phone = start_phone("tensor-g2")
+    device, root = phone.device(), phone.phone.root
+    whole = dict(device.properties(timeout_s=20.0))
+    root.write_properties({**whole, "ro.soc.model": "", "ro.soc.manufacturer": ""})
+    early = device.properties(timeout_s=20.0)
+    assert "ro.soc.model" not in early
+    assert phone_soc(early).confidence == "likely", "the board's word"
+    root.write_properties(whole)
+    assert phone_soc(device.properties(timeout_s=20.0)).confidence == "certain"

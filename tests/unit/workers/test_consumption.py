@@ -69,7 +69,10 @@ def until(true: Callable[[], bool]) -> None:
 def test_g3_03_thirty_batches_over_three_cuts_and_a_restart(
     farm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """G3-03: CLIENT KILL of everybody three times, one restart: all batches end, each case once."""
+    """G3-03: CLIENT KILL of everybody three times, one restart: all batches end, each case once.
+
+    G3-08: what is in Redis afterwards does not grow with their number.
+    """
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # of its locks
     stock = Stock(BlobStore((tmp_path / "blobs").as_uri()))
     broker = Broker(farm.url)
@@ -95,6 +98,11 @@ def test_g3_03_thirty_batches_over_three_cuts_and_a_restart(
     assert sorted(t.case_id for t in trials) == sorted(f"case-{n}" for n in range(BATCHES))
     assert {t.verdict for t in trials} == {Verdict.PASS}
     broker.close()
+    client = connect(farm.url)
+    kept = [key.decode() for key in client.scan_iter(match="*")]
+    client.close()
+    assert len(kept) < BATCHES
+    assert not [key for key in kept if "reply" in key or "pidbox" in key or "meta" in key]
 
 
 def test_g3_03_a_batch_whose_end_redis_did_not_hear_of_leaves_its_slot(

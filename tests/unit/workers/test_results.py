@@ -8,11 +8,11 @@ import pytest
 import structlog
 
 from orchestrator.domain.event import Progress
-from orchestrator.domain.job import Batch, CaseJob
-from orchestrator.domain.names import RUN_KEYS_TTL_S, events_key, trials_key
+from orchestrator.domain.job import Batch, BufferJob, CaseJob
+from orchestrator.domain.names import RUN_KEYS_TTL_S, celery_settings, events_key, trials_key
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.domain.wire import MAX_MESSAGE_BYTES
+from orchestrator.domain.wire import MAX_MESSAGE_BYTES, pack
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect
@@ -110,6 +110,19 @@ def test_g3_08_what_a_run_leaves_in_redis_ends_by_itself(client: RedisClient, re
     ResultSink(client, "run-ttl").insert(TRIAL)
     for key in (trials_key("run-ttl"), events_key("run-ttl")):
         assert 0 < seconds_left(redis_url, key) <= RUN_KEYS_TTL_S
+
+
+def test_g3_08_messages_carry_ids_and_digests_and_nobody_answers_them() -> None:
+    """G3-08: tensors of gigabytes make no message longer, and no reply is kept for anybody."""
+    buffers = [BufferJob("q", "in", "f32", count, "a" * 64) for count in (4, 1 << 30)]
+    small, large = (
+        len(pack(Batch("run", "b", "phone", "memory://b", [replace(job("case"), buffers=[buffer])])))
+        for buffer in buffers
+    )
+    assert large - small < 16
+    settings = celery_settings()
+    assert settings["task_ignore_result"]
+    assert not settings["worker_enable_remote_control"], "inspect would leave a reply queue at each call"
 
 
 def test_g3_08_news_alone_ends_by_itself_too(client: RedisClient, redis_url: str) -> None:
