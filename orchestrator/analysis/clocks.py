@@ -67,7 +67,7 @@ def clock_facts(timing: Timing | None, sensors: Sensors | None) -> ClockFacts:
     samples = timing.samples_ns
     known = [hz for hz in sensors.gpu_hz if hz > 0] if sensors is not None else []
     return ClockFacts(
-        states=_states(samples, _paired(samples, sensors)),
+        states=_states(samples, sample_hz(samples, sensors)),
         low_hz=min(known, default=0),
         high_hz=max(known, default=0),
         throttled_samples=len(samples) if sensors is not None and sensors.throttled else 0,
@@ -77,7 +77,7 @@ def clock_facts(timing: Timing | None, sensors: Sensors | None) -> ClockFacts:
 def fastest_hz(timing: Timing | None, sensors: Sensors | None) -> float:
     """The clock around the fastest sample; 0 where it is not known."""
     samples = timing.samples_ns if timing is not None else []
-    return min(zip(samples, _paired(samples, sensors), strict=False), default=(0, 0.0))[1]
+    return min(zip(samples, sample_hz(samples, sensors), strict=False), default=(0, 0.0))[1]
 
 
 def trial_clock(trial: Trial) -> ClockFacts:
@@ -120,7 +120,7 @@ def split(samples_ns: Sequence[int]) -> tuple[list[int], list[int]] | None:
     return (fast, slow) if step and gap > MIN_CLEARANCE * max(_spread(fast), _spread(slow)) else None
 
 
-def _paired(samples: Sequence[int], sensors: Sensors | None) -> list[float]:
+def sample_hz(samples: Sequence[int], sensors: Sensors | None) -> list[float]:
     """The clock of each sample: one reading comes before each and one after the last, so that a sample lies
     between two. Empty where readings are missing."""
     read = sensors.gpu_hz if sensors is not None else []
