@@ -17,7 +17,10 @@ from orchestrator.analysis.summary import Counts, bound_of, count, probe_ids, se
 from orchestrator.analysis.tiles import tile_grids
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
+from orchestrator.domain.finding import Findings
 from orchestrator.domain.results import RunResults
+from reports.changes.build import build_changes, socs_of
+from reports.changes.evidence import Row
 from reports.clocks import device_notes
 from reports.findings import Logs, findings
 from reports.labels import Labels
@@ -38,8 +41,12 @@ def build_report(
     *,
     max_slowdown: float | None = None,
     compile_when: CompileWhen = compile_recorded,
+    findings: Findings | None = None,
+    series: Mapping[str, Sequence[Row]] | None = None,
 ) -> ReportModel:
     """Everything the renderers need. ``previous`` is the run to compare with, or None.
+
+    ``findings``: what the history says; ``series``: finding id → trials of its case, as it keeps them.
 
     ``max_slowdown``: None takes the bound that the run was started with.
 
@@ -54,22 +61,31 @@ def build_report(
     labels = Labels([i.case for i in results.cases.values() if i.role == "op"])
     builder = _Builder(results, judgement.trials, comparison, labels)
     known = (previous.cases if previous is not None else {}) | results.cases
+    short = {case_id: labels.short(i.case) for case_id, i in known.items()}
+    pages = builder.soc_pages(bound)
+    changes = None
+    if findings is not None:
+        results_pages = {p.soc: p.file_name for p in pages}
+        every = soc_file_names(dict.fromkeys([*results_pages, *socs_of(findings)]))
+        wanted = {soc: every[soc] for soc in socs_of(findings)}
+        changes = build_changes(results, findings, series or {}, short, results_pages, wanted)
     return ReportModel(
         run=results.run,
         summary=summarise(results, judgement.trials, comparison, bound),
-        socs=builder.soc_pages(bound),
+        socs=pages,
         expectations=judgement.uses,
         excluded=tuple(results.excluded),
         missing=tuple(results.missing),
         comparison=comparison,
         max_slowdown=bound,
         trials=judgement.trials,
-        labels={case_id: labels.short(i.case) for case_id, i in known.items()},
+        labels=short,
         common=labels.common,
         logs=builder.logs.files,
         pairs=builder.pairs,
         shared=builder.shared,
         by_subgroup=failures_by_subgroup(judgement.trials),
+        changes=changes,
     )
 
 

@@ -1,5 +1,7 @@
-"""ReportModel → self-contained HTML pages: no script, no network, every text escaped."""
+"""ReportModel → self-contained HTML pages: no network, text escaped, a script on pages of changes only."""
 
+import base64
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -13,10 +15,14 @@ from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.pairs import API_AXIS, Pair
 from orchestrator.domain.case import Case, axis_text
 from reports import clocks, numbers, roofline
+from reports.changes import words
+from reports.changes.model import SocChanges
 from reports.findings import MAX_DETAILED
 from reports.labels import compact
 from reports.model import ReportModel, SocPage
 from reports.scope import gone, gone_title, missed_title, other_api_note, scope_note, uncounted
+from reports.svg.marks import SHAPES, legend_mark
+from reports.svg.strip import STATE_SHAPES
 from reports.text import visible, visible_block
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -30,6 +36,9 @@ ROOF_FRAME: Mapping[str, int] = {
 }
 MAX_LISTED = 400
 """Rows of a list of changes or missing results; further ones are counted."""
+MAX_CARDS = 24
+"""Groups of a page; those with most findings first."""
+MAX_IN_CARD = 5
 MAX_LOGS_CHARACTERS = 200_000
 """Logs inlined in one page, together."""
 
@@ -61,6 +70,19 @@ def render_soc(model: ReportModel, page: SocPage) -> str:
     return environment().get_template("soc.html.j2").render(_shared(model) | own)
 
 
+def render_changes(model: ReportModel, page: SocChanges) -> str:
+    """A SoC against its history. Its one script is allowed by its hash, so that no other one runs."""
+    script = table_script()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    own = {"soc": page, "script": script, "script_hash": f"sha256-{digest}"}
+    return environment().get_template("changes.html.j2").render(_shared(model) | own)
+
+
+@cache
+def table_script() -> str:
+    return (TEMPLATES / "table.js").read_text("utf-8")
+
+
 def _shared(model: ReportModel) -> dict[str, object]:
     return {
         "model": model,
@@ -86,6 +108,19 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "pair_variant": _pair_variant,
         "max_detailed": MAX_DETAILED,
         "max_listed": MAX_LISTED,
+        "changes": model.changes,
+        "max_cards": MAX_CARDS,
+        "max_in_card": MAX_IN_CARD,
+        "glyphs": words.GLYPHS,
+        "kinds": words.KINDS,
+        "said": words.name,
+        "causes": words.CAUSES,
+        "effect": words.change,
+        "plural": words.plural,
+        "verdicts": words.VERDICTS,
+        "shapes": SHAPES,
+        "states": STATE_SHAPES,
+        "k_mark": legend_mark,
     }
 
 

@@ -23,6 +23,7 @@ from orchestrator.domain.precision import Precision
 from orchestrator.domain.results import Excluded, Missing, RunInfo
 from orchestrator.domain.trial import Numerics
 from orchestrator.domain.verdict import Verdict
+from reports.changes.model import Changes
 from reports.roofline import RoofChart
 
 
@@ -270,6 +271,8 @@ class ReportModel:
     """Devices that execute on one processor."""
     by_subgroup: tuple[KernelBySize, ...]
     """Kernels that failed, where devices run them with different subgroup sizes."""
+    changes: Changes | None = None
+    """The night against its history; None: no history was asked, and two runs are compared instead."""
 
     @property
     def slow(self) -> tuple[Change, ...]:

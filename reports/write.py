@@ -1,13 +1,16 @@
 """Writes a run's reports beside its results.json."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from orchestrator.analysis.outcome import CompileWhen, compile_recorded
+from orchestrator.domain.finding import Findings
 from orchestrator.domain.results import RunResults
 from reports.build import build_report
-from reports.html import render_index, render_soc
+from reports.changes.evidence import Row
+from reports.html import render_changes, render_index, render_soc
 from reports.junit import render_junit
 from reports.markdown import render_markdown
 from reports.model import ReportModel
@@ -17,7 +20,9 @@ from reports.model import ReportModel
 class ReportPaths:
     index: Path
     socs: dict[str, Path]
-    """SoC's name → its page."""
+    """SoC's name → its page of this run's results."""
+    changes: dict[str, Path]
+    """SoC's name → its page of changes; empty without findings."""
     junit: Path
     summary: Path
     model: ReportModel
@@ -32,26 +37,43 @@ def write_reports(
     *,
     max_slowdown: float | None = None,
     compile_when: CompileWhen = compile_recorded,
+    findings: Findings | None = None,
+    series: Mapping[str, Sequence[Row]] | None = None,
 ) -> ReportPaths:
     """index.html, one soc-NAME.html a SoC, junit.xml, summary.md, and logs/ for long driver logs.
 
     ``previous`` is the run to compare with; ``max_slowdown`` (1.10: ten percent) bounds ratios against it.
+    ``findings`` are what the history says of this run: with them, changes-NAME.html and .csv of each SoC too.
+    ``series``: finding id → trials of its case, as ``history.query.one_series`` gives them, for the details.
 
     Raises:
         WireError: results that contradict themselves.
         OSError: the folder cannot be written.
     """
-    model = build_report(results, previous, today, max_slowdown=max_slowdown, compile_when=compile_when)
+    model = build_report(
+        results,
+        previous,
+        today,
+        max_slowdown=max_slowdown,
+        compile_when=compile_when,
+        findings=findings,
+        series=series,
+    )
     folder.mkdir(parents=True, exist_ok=True)
     socs = {page.soc: folder / page.file_name for page in model.socs}
     for page in model.socs:
         _write(socs[page.soc], render_soc(model, page))
+    changes = {page.soc: folder / page.file_name for page in model.changes.socs} if model.changes else {}
+    for page in model.changes.socs if model.changes else ():
+        _write(changes[page.soc], render_changes(model, page))
+        _write(folder / page.table_file, page.csv)
     for name, log in model.logs.items():
         (folder / name).parent.mkdir(exist_ok=True)
         _write(folder / name, log)
     return ReportPaths(
         index=_write(folder / "index.html", render_index(model)),
         socs=socs,
+        changes=changes,
         junit=_write(folder / "junit.xml", render_junit(model, results)),
         summary=_write(folder / "summary.md", render_markdown(model)),
         model=model,

@@ -1,0 +1,1 @@
+"""What changed, as the history tells it: pages, table, details and plain text of findings."""

@@ -1,0 +1,109 @@
+"""Verdicts, effects and nights in words: improvements as plainly as regressions."""
+
+import math
+import re
+from collections.abc import Sequence
+
+from reports.numbers import DASH
+
+VERDICTS = ("regressed", "improved", "inconclusive", "missing", "new", "same")
+"""Of a row, by what a reader wants to see first; the two that moved stand side by side."""
+GLYPHS = {
+    "regressed": "▲",
+    "improved": "▼",
+    "inconclusive": "?",
+    "missing": "∅",
+    "new": "+",
+    "same": "=",
+    "hash_changed": "≠",
+    "nmse_doubled": "≠",
+    "limit_crossed": "✕",
+    "nondeterministic": "≁",
+}
+KINDS = {
+    "regressed": "bad",
+    "improved": "good",
+    "inconclusive": "warn",
+    "missing": "warn",
+    "hash_changed": "warn",
+    "nmse_doubled": "bad",
+    "limit_crossed": "bad",
+    "nondeterministic": "bad",
+}
+"""Colours that repeat what the word says."""
+NAMES = {
+    "hash_changed": "output bits changed",
+    "nmse_doubled": "error at least doubled",
+    "limit_crossed": "beyond its tolerance",
+    "nondeterministic": "nondeterministic",
+}
+CAUSES = {
+    "code": "its code changed",
+    "driver": "driver or OS changed",
+    "device": "this phone alone",
+    "environment": "neither code nor driver changed",
+}
+CONFIRMED = {
+    "yes": "confirmed by a second measurement",
+    "no": "not confirmed by a second measurement",
+    "unknown": "a second measurement could not tell",
+    "not asked": "not measured a second time",
+}
+
+
+def name(what: str) -> str:
+    return NAMES.get(what, what.replace("_", " "))
+
+
+def change(effect: float) -> str:
+    """A log ratio of latency: ``5.1 % slower``, ``4.9 % faster``, ``no change``, ``×2.40 slower``."""
+    if not math.isfinite(effect):
+        return DASH
+    if abs(effect) < 0.0005:
+        return "no change"
+    word = "slower" if effect > 0 else "faster"
+    factor = math.exp(min(abs(effect), 50.0))
+    if factor >= 2:
+        return f"×{factor:.3g} {word}"
+    return f"{abs(math.expm1(effect)) * 100:.1f} % {word}"
+
+
+def signed(effect: float) -> str:
+    """``+5.1 %`` for charts and narrow columns."""
+    if not math.isfinite(effect):
+        return DASH
+    percent = math.expm1(min(effect, 20.0)) * 100
+    sign = "+" if percent >= 0.05 else "−" if percent <= -0.05 else "±"
+    digits = 1 if abs(percent) < 100 else 0
+    return f"{sign}{abs(percent):.{digits}f} %"
+
+
+def error_change(effect: float) -> str:
+    """A log10 ratio of NMSE: ``NMSE ×2.30``; empty where none is known."""
+    if not math.isfinite(effect) or not effect:
+        return ""
+    return f"NMSE ×{10 ** min(effect, 30.0):.3g}"
+
+
+def night(run_id: str) -> str:
+    """``20261201-010000-a1b2`` → ``12-01``; other ids as they are, cut."""
+    found = re.match(r"\d{4}(\d\d)(\d\d)-", run_id)
+    return f"{found[1]}-{found[2]}" if found else run_id[:12]
+
+
+def long_night(run_id: str) -> str:
+    found = re.match(r"(\d{4})(\d\d)(\d\d)-", run_id)
+    return f"{found[1]}-{found[2]}-{found[3]}" if found else run_id
+
+
+def history_words(history: Sequence[float]) -> str:
+    """A sparkline's text: ``13 of 14 nights, between +0.2 % and +5.4 %, last +5.2 %``."""
+    known = [v for v in history if math.isfinite(v)]
+    if not known:
+        return "no night measured"
+    last = f"last {signed(history[-1])}" if math.isfinite(history[-1]) else "not measured in the last"
+    return f"{len(known)} of {len(history)} nights, {signed(min(known))} to {signed(max(known))}, {last}"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"

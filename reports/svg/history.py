@@ -1,0 +1,110 @@
+"""A finding's history: change against each phone's own baseline, night by night, with events marked."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from reports.changes.events import Event
+from reports.changes.words import night, signed
+from reports.svg.marks import SHAPES, mark
+from reports.svg.picture import Picture
+from reports.svg.scale import Scale, around
+
+WIDTH, HEIGHT = 660, 232
+LEFT, RIGHT, TOP, BOTTOM = 56, 14, 30, 34
+MAX_LETTERS = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One phone; values are log ratios to its own baseline, NaN where it was not measured."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+def history_chart(
+    ident: str,
+    title: str,
+    runs: Sequence[str],
+    lines: Sequence[Line],
+    events: Sequence[Event],
+    since: str,
+    unit: str = "latency",
+) -> Markup:
+    """Events have letters that the list beside the chart explains; nights without a number a cross below."""
+    picture = Picture(WIDTH, HEIGHT, "hist")
+    every = [v for line in lines for v in line.values]
+    low, high = around([*every, 0.0], least=0.08)
+    y = Scale(low, high, HEIGHT - BOTTOM, TOP)
+    x = Scale(0, max(len(runs) - 1, 1), LEFT + 8, WIDTH - RIGHT - 8)
+    step = (x.end - x.start) / max(len(runs) - 1, 1)
+    if since in runs:
+        start = max(x.at(runs.index(since)) - step / 2, LEFT)
+        picture.rect(start, TOP, WIDTH - RIGHT - start, HEIGHT - BOTTOM - TOP, "after")
+    for tick in y.ticks():
+        picture.path(f"M{LEFT} {y.at(tick):.1f}H{WIDTH - RIGHT}", "zero" if abs(tick) < 1e-9 else "grid")
+        label = signed(tick) if unit == "latency" else f"×{10**tick:.3g}"
+        picture.text(LEFT - 6, y.at(tick) + 4, label, "ax", "end")
+    every_nth = max(1, math.ceil(len(runs) / 10))
+    for i, run in enumerate(runs):
+        if (len(runs) - 1 - i) % every_nth == 0:
+            picture.text(x.at(i), HEIGHT - 6, night(run), "ax", "middle")
+    for event in events:
+        if event.kind == "missing":
+            picture.path(
+                mark("cross", x.at(event.at), HEIGHT - BOTTOM + 8),
+                "gone",
+                f"{night(runs[event.at])}: not measured",
+            )
+    # Several events of one night share a line; their letters stand beside each other.
+    per_night: dict[int, int] = {}
+    for letter, event in lettered(events):
+        at = max(x.at(event.at) - step / 2, LEFT)
+        nth = per_night.get(event.at, 0)
+        per_night[event.at] = nth + 1
+        if not nth:
+            picture.path(f"M{at:.1f} {TOP - 10}V{HEIGHT - BOTTOM}", "event")
+        picture.text(at + 11 * nth, TOP - 14, letter, "letter", "middle")
+    for number, line in enumerate(lines):
+        kind = f"s{number % 4}"
+        points = [(x.at(i), y.at(v)) if math.isfinite(v) else None for i, v in enumerate(line.values)]
+        picture.line(points, f"line {kind}")
+        shape = SHAPES[number % len(SHAPES)]
+        for i, point in enumerate(points):
+            if point is not None:
+                picture.path(
+                    mark(shape, *point),
+                    f"mark {kind}",
+                    f"{line.name}, {night(runs[i])}: {_value(line.values[i], unit)}",
+                )
+    return picture.titled(ident, title, _description(runs, lines, events, since, unit))
+
+
+def lettered(events: Sequence[Event]) -> list[tuple[str, Event]]:
+    """All but missing nights, as the chart and its list name them."""
+    told = [e for e in events if e.kind != "missing"][:MAX_LETTERS]
+    return [(chr(ord("A") + i), e) for i, e in enumerate(told)]
+
+
+def _description(
+    runs: Sequence[str], lines: Sequence[Line], events: Sequence[Event], since: str, unit: str
+) -> str:
+    what = "Change of latency against the own baseline" if unit == "latency" else "NMSE against the baseline"
+    parts = [f"{what}, {len(runs)} nights."]
+    for line in lines:
+        known = [v for v in line.values if math.isfinite(v)]
+        last = f"last {_value(known[-1], unit)}" if known else "never measured"
+        parts.append(f"{line.name}: {len(known)} nights, {last}.")
+    if since in runs:
+        parts.append(f"The change is there since {night(since)}.")
+    missing = sum(e.kind == "missing" for e in events)
+    if missing:
+        parts.append(f"{missing} nights without a measurement.")
+    return " ".join(parts)
+
+
+def _value(value: float, unit: str) -> str:
+    return signed(value) if unit == "latency" else f"×{10**value:.3g}"
