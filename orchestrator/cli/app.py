@@ -9,6 +9,7 @@ from orchestrator.cli.compare import compare, report
 from orchestrator.cli.db import db
 from orchestrator.cli.devices import devices
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.example import example
 from orchestrator.cli.flower import flower
 from orchestrator.cli.health import health
 from orchestrator.cli.hold import hold, release
@@ -38,6 +39,7 @@ for command in (
     run,
     report,
     compare,
+    example,
     submit,
     status,
     watch,

@@ -50,11 +50,11 @@ def report(
 
     Example: tilefarm report latest
     """
-    out = Settings().out
-    results = finished_results(out, run)
-    path = find_run(out, run)
+    settings = Settings()
+    results = finished_results(settings.out, run)
+    path = find_run(settings.out, run)
     folder = RunFolder(path if path.is_dir() else path.parent)
-    finished = finish_run(folder, results, out, datetime.now(UTC).date(), max_slowdown, newest=False)
+    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), max_slowdown, newest=False)
     finished.print(as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)
 

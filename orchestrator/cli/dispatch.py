@@ -81,7 +81,7 @@ def dispatch(
             f"broker {shown(fleet.broker.url)}: {cause}. Results so far are on disk: {what} the run with "
             f"`tilefarm run --resume {run_id}`"
         ) from e
-    finished = finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), max_slowdown)
     if settings.broker:
         with suppress(BrokerUnavailable):  # the report is on disk all the same
             tell_end(fleet.broker, finished)

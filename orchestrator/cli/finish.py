@@ -6,9 +6,9 @@ from datetime import date
 from pathlib import Path
 
 from orchestrator.analysis.summary import Summary
-from orchestrator.cli.history import open_history
-from orchestrator.cli.output import print_json, result, say
-from orchestrator.domain.errors import TilefarmError, UsageError
+from orchestrator.cli.judged import judge_ended
+from orchestrator.cli.output import print_json, result
+from orchestrator.domain.errors import UsageError
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import RunFolder, find_run, load_results, point_latest
@@ -45,42 +45,36 @@ class Finished:
 def finish_run(
     folder: RunFolder,
     results: RunResults,
-    out: Path,
+    settings: Settings,
     today: date,
     max_slowdown: float | None,
     *,
     newest: bool = True,
 ) -> Finished:
-    """Write the reports; ``newest`` lets out/latest point to this run, unless a later one has it.
+    """Store the run, judge it, write the reports.
+
+    ``newest`` lets out/latest point to this run, unless a later one has it.
 
     Without ``max_slowdown`` the bound is the one that the run was started with.
     """
     if max_slowdown is None:
         max_slowdown = results.run.max_slowdown
-    previous = None
+    out, previous = settings.out, None
     if results.previous_run and (out / "runs" / results.previous_run / "results.json").is_file():
         previous = load_results(out / "runs" / results.previous_run)
-    reports = write_reports(results, previous, folder.path, today, max_slowdown=max_slowdown)
-    if newest:
-        _remember(results)
-        if folder.path.name >= _latest_id(out):
-            point_latest(out, folder.path.name)
+    judged = judge_ended(results, folder.path, settings, store=newest)
+    reports = write_reports(
+        results,
+        previous,
+        folder.path,
+        today,
+        max_slowdown=max_slowdown,
+        findings=judged.findings,
+        series=judged.series,
+    )
+    if newest and folder.path.name >= _latest_id(out):
+        point_latest(out, folder.path.name)
     return Finished(folder, reports)
-
-
-def _remember(results: RunResults) -> None:
-    """Put a run that ended into the history; its own report does not wait for that."""
-    if not results.trials:
-        return
-    try:
-        history = open_history(Settings())
-        try:
-            history.store(results)
-        finally:
-            history.close()
-    except TilefarmError as e:
-        name = results.run.run_id
-        say(f"warning: not in the history: {e}. Put it in later with `tilefarm db store {name}`")
 
 
 def finished_results(out: Path, name: str) -> RunResults:

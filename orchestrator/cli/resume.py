@@ -135,7 +135,7 @@ def close_run(folder: RunFolder, settings: Settings, max_slowdown: float | None,
 def _reported(
     folder: RunFolder, results: RunResults, settings: Settings, max_slowdown: float | None
 ) -> Finished:
-    finished = finish_run(folder, results, settings.out, datetime.now(UTC).date(), max_slowdown)
+    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), max_slowdown)
     if settings.broker:
         with suppress(BrokerUnavailable), closing(Broker(settings.broker)) as broker:
             tell_end(broker, finished)

@@ -62,7 +62,7 @@ class Settings(BaseSettings):
     """So often beat has the orchestrator look whether a night is due."""
 
     database: str = ""
-    """SQLAlchemy URL of the history's control plane (``postgresql+psycopg://…``). Empty: SQLite in ``OUT``."""
+    """SQLAlchemy URL of the history's control plane, ``postgresql+psycopg://…``. Empty: SQLite in ``OUT``."""
 
     def history_url(self) -> str:
         return self.database or f"sqlite:///{(self.out / 'tilefarm.db').resolve()}"

@@ -83,3 +83,26 @@ def code_version(case: Case, night: int) -> int:
     """Raised by each change whose cause is the code."""
     rewritten = sum(c.cause == "code" and c.holds(night, "", "", case) for c in CHANGES if not c.socs)
     return rewritten + sum(n.flag == "nmse_doubled" and n.holds(night, "", case) for n in NUMBERS)
+
+
+def told() -> str:
+    """For people, as Markdown."""
+    where = ", ".join
+    lines = [
+        "# What really happened",
+        "",
+        f"Nights {where(map(str, MISSED))} never ran. From night {SWAP_NIGHT} on another phone has the place "
+        f"and name of tensor-g3-2. mt6989-3 is gone from night {GONE_FROM} on. SM8650 got driver "
+        f"{NEW_DRIVER} in night {DRIVER_NIGHT}.",
+        "",
+        "| from night | what | cause | on | latency |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {c.night} | {c.name} | {c.cause} | {where(c.devices or c.socs) or 'all'} | {c.factor - 1:+.0%} |"
+        for c in sorted(CHANGES, key=lambda c: c.night)
+    ]
+    lines += [
+        f"| {n.night} | {n.name} | {n.flag.replace('_', ' ')} | {where(n.socs) or 'all'} | |" for n in NUMBERS
+    ]
+    return "\n".join(lines) + "\n"

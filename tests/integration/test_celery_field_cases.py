@@ -11,6 +11,7 @@ import pytest
 from orchestrator.cli.finish import finish_run
 from orchestrator.domain.event import Progress
 from orchestrator.domain.names import lease_key
+from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution import dispatch
@@ -158,7 +159,7 @@ def test_g3_07_a_night_of_120_tasks_has_its_report_with_three_named_gaps(
     finally:
         broker.close()
         line.redis.kill()
-    finished = finish_run(folder, found, tmp_path / "out", TODAY, None)
+    finished = finish_run(folder, found, Settings(out=tmp_path / "out"), TODAY, None)
     assert finished.reports.index.is_file()
     assert finished.summary.exit_code != 0
     verdicts = Counter(t.verdict for t in found.trials)
