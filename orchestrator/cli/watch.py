@@ -26,6 +26,7 @@ from orchestrator.domain.wire import to_json
 from orchestrator.execution.board import Board
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.dispatch import INFRA_ATTEMPTS
+from orchestrator.storage.redis_client import shown
 from reports.text import visible
 
 LOOK_MS = 1000
@@ -108,15 +109,15 @@ class _Following:
                     live.progress(replace(event, planned_for=row))
                 elif event.verdict is not Verdict.INFRA or event.attempt >= INFRA_ATTEMPTS:
                     live.trial(replace(event, planned_for=row))
-        except BrokerUnavailable as e:
-            self._away(e)
+        except BrokerUnavailable:
+            self._away()
 
     def _state(self) -> RunState:
         while True:
             try:
                 state = self._board.run(self._run_id)
-            except BrokerUnavailable as e:
-                self._away(e)
+            except BrokerUnavailable:
+                self._away()
                 continue
             if state is None:
                 raise unknown(self._run_id)
@@ -131,8 +132,8 @@ class _Following:
         except BrokerUnavailable:
             return ""
 
-    def _away(self, error: BrokerUnavailable) -> None:
-        self._say(f"{error}; waiting for it")
+    def _away(self) -> None:
+        self._say(f"broker {shown(self._board.url)} does not answer; waiting for it")
         time.sleep(LOOK_MS / 1000)  # Redis does not call us; until Ctrl-C
 
     def _say(self, text: str) -> None:
