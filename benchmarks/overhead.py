@@ -12,6 +12,8 @@ socket, its shell and files are this machine's.
 import argparse
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -158,13 +160,15 @@ def report(kind: str, device: Metered, results: Results, size: int, *, canary: b
     ]
     cases = len(results.batch_ends_s[1:]) * size
     inside = sum(line.spent_s(without=["context"]) for line in ends)
-    opening = sum(line.spent_s() for line in ends) - inside
+    everything = [line for line in device.lines if line.kind == "end" and line.at_s > since]
+    watching = sum(line.spent_s(without=["context"]) for line in everything) - inside
+    opening = sum(line.spent_s() for line in everything) - inside - watching
     wall = until - since
     print(f"{kind}: {cases} cases in {cases // size} batches, canary {'yes' if canary else 'no'}, ", end="")
     print(f"load {os.getloadavg()[0]:.1f}")
     print(f"  wall {wall:.2f} s; compile, dispatch and verify in the runner {inside:.2f} s")
     print(f"  overhead a case {(wall - inside) / cases * 1e3:.1f} ms, of it opening the driver ", end="")
-    print(f"{opening / cases * 1e3:.1f} ms")
+    print(f"{opening / cases * 1e3:.1f} ms, canaries {watching / cases * 1e3:.1f} ms")
     for what, (count, total) in sorted(device.by_call(since).items()):
         print(f"    {what:12} {count / (cases / size):5.1f} a batch, {total / count * 1e3:7.1f} ms each")
     streams = [c for c in device.calls if c.what == "stream" and c.began_s > since]
@@ -185,8 +189,13 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=12, help="in a batch")
     parser.add_argument("--canary", action="store_true", help="as a run has them; they count as overhead")
     given = parser.parse_args()
-    for kind in given.kinds:
-        measure(kind, given.batches, given.cases, canary=given.canary)
+    if len(given.kinds) == 1:
+        measure(given.kinds[0], given.batches, given.cases, canary=given.canary)
+        return
+    for kind in given.kinds:  # each in a process of its own: it becomes a worker, which ends with its batches
+        words = [kind, "--batches", str(given.batches), "--cases", str(given.cases)]
+        words += ["--canary"] if given.canary else []
+        subprocess.run([sys.executable, "-m", "benchmarks.overhead", *words], check=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import psutil
 
 from orchestrator.domain.digest import sha256_hex, stable_id
 from orchestrator.domain.job import CaseJob
+from orchestrator.domain.names import CELERY_PREFIX
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import from_json
@@ -19,9 +20,11 @@ from orchestrator.storage.blobs import BlobStore
 from tests.chaos.farm import ChaosFarm
 from tests.chaos.phones import Notes, notes
 from tests.farm import wait_for
+from tests.unit.execution.redis_fixture import raw_client
 from workers.identity import phone_id
 
-END_S = 30.0
+END_S, DRAIN_S = 30.0, 120.0
+_LASTING = re.compile(rf"tilefarm:token:[a-z0-9-]+|{re.escape(CELERY_PREFIX)}_kombu\.binding\S*")
 Planned = tuple[str, str]
 """Target (a device, or a pool of phones of which one does it) and case."""
 
@@ -76,6 +79,7 @@ def check(farm: ChaosFarm, run_folder: Path) -> Found:
     for trial in trials:
         if trial.verdict is Verdict.PASS:
             _is_right(trial, planned[trial.target, trial.case_id], store)
+    _redis_is_tidy(farm)
     told = {phone_id(phone.phone.properties()): notes(phone) for phone in farm.phones}
     _no_double_lease(trials, told)
     for phone in farm.phones:
@@ -137,6 +141,16 @@ def _no_double_lease(trials: list[Trial], phones: dict[str, Notes]) -> None:
     for device, told in phones.items():
         for later, earlier in told.overlaps:
             assert not {later, earlier} <= used, f"{device}: two executions at once, results of both accepted"
+
+
+def _redis_is_tidy(farm: ChaosFarm) -> None:
+    """Whatever was delivered twice is done with, and what stays is a few keys for each phone (G3-08)."""
+    with raw_client(farm.redis.url) as raw:
+        queues = f"{CELERY_PREFIX}[du]*"  # of devices, and what is in hand
+        wait_for(lambda: not list(raw.scan_iter(match=queues)), "queues to be empty", DRAIN_S)
+        kept = [key.decode() for key in raw.scan_iter() if raw.ttl(key) == -1]
+    odd = [key for key in kept if not _LASTING.fullmatch(key)]
+    assert not odd, f"{len(odd)} keys stay in Redis for ever: {odd[:3]} …"
 
 
 def processes_in(root: str) -> list[int]:
