@@ -230,7 +230,10 @@ def start_server(server: AdbServer, timeout_s: float = 20.0) -> AdbServer:
         return server
     adb = shutil.which("adb")
     if adb is None:
-        raise NotInstalled("adb is not on PATH. Install it: apt install adb")
+        raise NotInstalled(
+            f"{server}: none answers, and to start one adb is not on PATH. Install it: apt install adb; from "
+            "a container the host's server is used: adb start-server there"
+        )
     if server.host not in _THIS_MACHINE:
         raise InfraError(f"{server}: none answers, and it is not on this machine. Start it there.")
     try:
