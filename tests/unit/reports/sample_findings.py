@@ -292,8 +292,8 @@ class _Made:
             run_id=TONIGHT,
             suite="nightly",
             nights=NIGHTS,
-            sentence=f"{counts['regressed']} variants regressed, {counts['improved']} improved, most on SM8650"
-            f"since driver 762; {counts['numerics']} have other numerics.",
+            sentence=f"{counts['regressed']} variants regressed, {counts['improved']} improved, "
+            f"most on SM8650 since driver 762; {counts['numerics']} have other numerics.",
             counts=counts,
             not_measured=[
                 "1 night before this one brought no results (2026-11-23: the orchestrator was down)",
