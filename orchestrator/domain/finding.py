@@ -83,7 +83,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Findings with one cause."""
+    """Findings with one cause, on one SoC or on several."""
 
     group_id: str
     sentence: str
@@ -91,6 +91,16 @@ class Group:
     cause: Cause
     what: str
     soc: str
+    """Empty: several, which ``socs`` lists."""
+    socs: list[str] = field(default_factory=list[str])
+    since: str = ""
+    """First run that shows it."""
+    changed: str = ""
+    """What is new since then: ``driver 744``, ``code``; empty: not known."""
+    effect: Number = 0.0
+    """Median log ratio of its findings."""
+    named: int = 0
+    """Judged variants that the group's terms name, findings or not."""
     kernel: str = ""
     """Empty: several."""
     axis: str = ""

@@ -1,0 +1,64 @@
+"""A second look in the same night at what the first one found (confirmation.json, format 1).
+
+Where the code changed, the baseline's code and tonight's are measured in turns on one phone (a duel); where it
+did not, the case is measured once more.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.domain.number import Number
+from orchestrator.domain.trial import Trial
+
+CONFIRMATION_FORMAT = 1
+How = Literal["turns", "again"]
+DuelAnswer = Literal["different", "same", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One question to one phone."""
+
+    device_id: str
+    case_id: str
+    how: How
+    code_before: str = ""
+    """Code hash of the baseline; of turns."""
+    code_after: str = ""
+    baseline_run: str = ""
+    """Last run with ``code_before``: its folder has the job, its blobs the shader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two codes in turns A B B A A B B A …, A being the baseline's, in one thermal window."""
+
+    wanted: Wanted
+    answer: DuelAnswer
+    effect: Number
+    """Log ratio of B to A; NaN without a valid pair."""
+    low: Number
+    high: Number
+    p: Number
+    pairs: int
+    """Measured."""
+    valid: int
+    latency_ns: list[int] = field(default_factory=list[int])
+    """Samples in the order taken; sensors likewise, one each."""
+    gpu_hz: list[Number] = field(default_factory=list[Number])
+    temp_mc: list[Number] = field(default_factory=list[Number])
+    throttled: list[bool] = field(default_factory=list[bool])
+    why: str = ""
+    """Why there is no answer: the phone went, a shader is gone, a run failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    run_id: str
+    duels: list[Duel] = field(default_factory=list[Duel])
+    again: list[Trial] = field(default_factory=list[Trial])
+    unpaid: int = 0
+    """Findings beyond the night's budget of confirmation."""
+    why: str = ""
+    """Why nothing was asked, where findings wanted it."""
+    format: int = CONFIRMATION_FORMAT
