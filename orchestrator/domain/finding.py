@@ -30,6 +30,9 @@ class Triage:
     expires: str = ""
     """Date; empty: never."""
     decided_at: str = ""
+    """UTC, ISO 8601."""
+    again: bool = False
+    """Marked fixed, and found in a run that started after that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class Finding:
     environment_after: str = ""
     detail: str = ""
     """One sentence with numbers."""
+    expected: str = ""
+    """Why it is no news although nobody decided about it: a known slowness or flake of the matrix."""
     triage: Triage | None = None
 
 
@@ -147,6 +152,29 @@ class DeviceNight:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """How far a SoC's speed is from a pinned run by now; one entry for each SoC, kernel and pinned run.
+
+    Each phone is compared with itself, phones are averaged, and the median over cases is what stands here.
+    """
+
+    baseline: str
+    """Name of the pin: ``release-2.1``."""
+    run_id: str
+    """Pinned run."""
+    soc: str
+    kernel: str
+    """Empty: all of them."""
+    effect: Number
+    """Log ratio of latency since then."""
+    phones: int
+    """That were there both times."""
+    cases: int
+    sentence: str
+    """``since release-2.1: 6.1 % slower``"""
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     run_id: str
     suite: str
@@ -164,4 +192,8 @@ class Findings:
     devices: list[DeviceNight] = field(default_factory=list[DeviceNight])
     method: dict[str, Number] = field(default_factory=dict[str, Number])
     """Parameters of the rule."""
+    unexpected: list[str] = field(default_factory=list[str])
+    """Sentences: what is better than the matrix expects, and known flakes that flake no more."""
+    drift: list[Drift] = field(default_factory=list[Drift])
+    """Since each pinned run: SoC by SoC, all kernels together first, then each kernel that moved."""
     format: int = FINDINGS_FORMAT
