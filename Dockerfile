@@ -12,7 +12,7 @@ WORKDIR /opt/tilefarm
 COPY pyproject.toml constraints.txt README.md ./
 RUN mkdir orchestrator workers reports && touch orchestrator/__init__.py workers/__init__.py reports/__init__.py \
     && python3 -m venv .venv \
-    && .venv/bin/pip install --no-cache-dir -c constraints.txt -e '.[flower]' \
+    && .venv/bin/pip install --no-cache-dir -c constraints.txt -e '.[flower,postgres]' \
     && .venv/bin/pip install --no-cache-dir -c constraints.txt --no-deps slangtorch
 COPY workers/runner workers/runner
 RUN cmake -S workers/runner --preset linux -DRUNNER_TESTS=OFF \
