@@ -20,7 +20,7 @@ READERS = {
     "TILEFARM_POWER_CYCLE": {"agent"},
     "TILEFARM_BLOB_QUOTA": {"agent"},
 }
-"""Services of docker-compose.yml whose ``.env`` may say it; all others are of the file itself, or a person's."""
+"""Services of docker-compose.yml to which ``.env`` may say it; all others are the file's own, or people's."""
 
 
 def test_the_table_of_settings_has_a_row_for_each_and_no_other() -> None:
