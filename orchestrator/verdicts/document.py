@@ -1,0 +1,67 @@
+"""``Findings`` of a night: its sentence, counts, what was not measured, and all the parts in one document."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from orchestrator.analysis.speed.rule import RULE
+from orchestrator.domain.finding import Finding, Findings, Group
+from orchestrator.domain.results import RunResults
+from orchestrator.verdicts.numerics import Flagged
+from orchestrator.verdicts.phones import device_night
+from orchestrator.verdicts.rows import WORDS, series_row
+from orchestrator.verdicts.speed import Judged
+
+
+def document(
+    results: RunResults,
+    judged: Judged,
+    found: Sequence[Finding],
+    groups: Sequence[Group],
+    flagged: Sequence[Flagged],
+) -> Findings:
+    rows = [series_row(judged, n, flagged) for n in range(len(judged.tests))]
+    counts = {word: sum(r.verdict == word for r in rows) for word in WORDS.values()}
+    counts["numerics"] = sum(f.kind == "numerics" for f in found)
+    counts["phones"] = sum(bool(f.device_id) for f in found)
+    counts["acknowledged"] = sum(
+        f.triage is not None and f.triage.state in ("acknowledged", "noise") for f in found
+    )
+    return Findings(
+        run_id=results.run.run_id,
+        suite=results.run.suite,
+        nights=judged.nights.table.runs,
+        sentence=_sentence(counts, judged),
+        counts=counts,
+        not_measured=_not_measured(results, judged),
+        groups=list(groups),
+        findings=list(found),
+        series=rows,
+        devices=[device_night(judged, n) for n in range(len(judged.devices))],
+        method={name: float(value) for name, value in asdict(RULE).items()},
+    )
+
+
+def _sentence(counts: Mapping[str, int], judged: Judged) -> str:
+    nights = len(judged.nights.table.runs) - 1
+    if counts["same"] + counts["regressed"] + counts["improved"] == 0:
+        need = RULE.min_nights
+        return f"No verdict on speed yet: {nights} nights before this one, {need} accepted ones are needed"
+    words = [
+        f"{counts[word]} {word}"
+        for word in ("regressed", "improved", "inconclusive", "missing")
+        if counts[word]
+    ]
+    if counts["numerics"]:
+        words.insert(2, f"{counts['numerics']} changes of numerics")
+    return (
+        ", ".join(words) or "Nothing changed"
+    ) + f"; {counts['same']} of {len(judged.tests)} cases the same"
+
+
+def _not_measured(results: RunResults, judged: Judged) -> list[str]:
+    said = [f"night {m.night}: {m.why}" for m in results.run.missed_nights]
+    said += [f"{m.device_id}: {m.why}" for m in results.missing if not m.case_id]
+    cases = sum(bool(m.case_id) for m in results.missing)
+    if cases:
+        said.append(f"{cases} trials were planned and never came back")
+    return said
