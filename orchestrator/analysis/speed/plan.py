@@ -14,7 +14,7 @@ from orchestrator.analysis.speed.rule import RULE, Rule
 
 LATER_LOOKS = 1.6
 """Samples of all looks ÷ samples of the first that are set aside: equal codes take 1.2 to 1.7
-(docs/measurements/verdicts.txt). Whoever runs the later looks asks ``affordable`` again with what is left."""
+(docs/measurements/detection.txt). Whoever runs the later looks asks ``affordable`` again with what is left."""
 
 
 @dataclass(frozen=True, slots=True)

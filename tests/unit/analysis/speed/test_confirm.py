@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.verdicts.nights import measure_in_turns
-from benchmarks.verdicts.noise import Noise
+from benchmarks.simulation.nights import measure_in_turns
+from benchmarks.simulation.noise import Noise
 from orchestrator.analysis.speed.confirm import (
     LOOKS,
     Answer,

@@ -1,4 +1,4 @@
-"""The goals of statistics.md in small: python -m benchmarks.verdicts is the long form, with figures.
+"""The goals of statistics.md in small: python -m benchmarks.detection is the long form, with figures.
 
 Bounds lie far from what a right analysis gives; each of them was seen to fail with a step of the rule broken
 (the common shift left in, clock states mixed, last night alone as baseline, and no confirmation).
@@ -6,7 +6,7 @@ Bounds lie far from what a right analysis gives; each of them was seen to fail w
 
 from dataclasses import replace
 
-from benchmarks.verdicts.goals import BASE, Proportion, Scenario, detection, quiet
+from benchmarks.simulation.goals import BASE, Proportion, Scenario, detection, quiet
 
 SMALL = 600
 """Variants of each of three phones."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import binomtest
 
-from benchmarks.verdicts.farm import Farm, Size
-from benchmarks.verdicts.nights import measure_in_turns, night
-from benchmarks.verdicts.noise import Noise
+from benchmarks.simulation.farm import Farm, Size
+from benchmarks.simulation.nights import measure_in_turns, night
+from benchmarks.simulation.noise import Noise
 from orchestrator.analysis.speed.rows import Floats
 
 WARM_UP = 16
@@ -45,6 +45,8 @@ class Scenario:
     """Some nights ago the first phone of a farm became another one, under the old name."""
     changed: float = 1.0
     """Share of the cases whose code changed tonight. All of them is the worst for the budget."""
+    asked: bool = True
+    """The goals name it; else it shows what happens beyond them."""
 
     @property
     def rotation(self) -> int:
@@ -59,14 +61,14 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("one phone a SoC", BASE, phones=1),
     Scenario("AR(1) rho 0.6", replace(BASE, rho=0.6)),
     Scenario("clock states in runs", replace(BASE, slow_run=4.0)),
-    Scenario("no clock shown", replace(BASE, clocks=False)),
+    Scenario("no clock shown", replace(BASE, clocks=False), asked=False),
     Scenario("15 % of nights missing", replace(BASE, missing=0.15)),
     Scenario("a phone swapped", BASE, swaps=True),
-    Scenario("all of these but clocks", replace(BASE, rho=0.6, slow_run=4.0, missing=0.15), swaps=True),
-    Scenario("no code changed", BASE, changed=0.0),
-    Scenario("1/4 of night variance own", replace(BASE, night_sd=0.013, own_sd=0.0075)),
-    Scenario("all night variance own", replace(BASE, night_sd=0.0, own_sd=0.015)),
-    Scenario("same, no code changed", replace(BASE, night_sd=0.0, own_sd=0.015), changed=0.0),
+    Scenario("all of these, clocks shown", replace(BASE, rho=0.6, slow_run=4.0, missing=0.15), swaps=True),
+    Scenario("no code changed", BASE, changed=0.0, asked=False),
+    Scenario("1/4 of night variance own", replace(BASE, night_sd=0.013, own_sd=0.0075), asked=False),
+    Scenario("all night variance own", replace(BASE, night_sd=0.0, own_sd=0.015), asked=False),
+    Scenario("same, no code changed", replace(BASE, night_sd=0.0, own_sd=0.015), changed=0.0, asked=False),
 )
 
 

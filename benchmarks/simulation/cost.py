@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.verdicts.farm import Farm, Size
-from benchmarks.verdicts.noise import Noise, draw
+from benchmarks.simulation.farm import Farm, Size
+from benchmarks.simulation.noise import Noise, draw
 from orchestrator.analysis.speed.analyse import analyse
 from orchestrator.analysis.speed.changepoint import segments
 from orchestrator.analysis.speed.night import Samples, summarise

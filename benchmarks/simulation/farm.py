@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.verdicts.noise import Noise, draw
+from benchmarks.simulation.noise import Noise, draw
 from orchestrator.analysis.speed.analyse import Matrix
 from orchestrator.analysis.speed.baseline import History, Tonight, usual_clock
 from orchestrator.analysis.speed.night import Nights, summarise

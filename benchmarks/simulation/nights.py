@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.verdicts.farm import Farm
-from benchmarks.verdicts.noise import Noise, draw
+from benchmarks.simulation.farm import Farm
+from benchmarks.simulation.noise import Noise, draw
 from orchestrator.analysis.speed.again import again
 from orchestrator.analysis.speed.analyse import Matrix, NightAnalysis, analyse
 from orchestrator.analysis.speed.confirm import LOOKS, Interleaved, decide, differences
