@@ -1,7 +1,7 @@
 """A second look in the same night at what the first one found (confirmation.json, format 1).
 
-Where the code changed, the baseline's code and tonight's are measured in turns on one phone (a duel); where it
-did not, the case is measured once more.
+Where the code changed, the baseline's code and tonight's are measured in turns on one phone (a duel); where
+it did not, the case is measured once more.
 """
 
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from orchestrator.domain.trial import Trial
 
 CONFIRMATION_FORMAT = 1
 How = Literal["turns", "again"]
+Whose = Literal["soc", "phone"]
 DuelAnswer = Literal["different", "same", "unknown"]
 
 
@@ -27,6 +28,12 @@ class Wanted:
     code_after: str = ""
     baseline_run: str = ""
     """Last run with ``code_before``: its folder has the job, its blobs the shader."""
+    whose: Whose = "soc"
+    """Asked for a finding on the phone's SoC, or for one of this phone alone."""
+    p: Number = 1.0
+    """Of the first look at this series: the smallest is asked first."""
+    threshold: Number = 0.0
+    """Log ratio that matters; of turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,7 @@ class Duel:
     high: Number
     p: Number
     pairs: int
-    """Measured."""
+    """Measured; 0 where nothing was, which ``why`` explains."""
     valid: int
     latency_ns: list[int] = field(default_factory=list[int])
     """Samples in the order taken; sensors likewise, one each."""
@@ -50,6 +57,8 @@ class Duel:
     throttled: list[bool] = field(default_factory=list[bool])
     why: str = ""
     """Why there is no answer: the phone went, a shader is gone, a run failed."""
+    clock: Literal["", "gpu", "wall"] = ""
+    """That timed all samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +69,9 @@ class Confirmation:
     unpaid: int = 0
     """Findings beyond the night's budget of confirmation."""
     why: str = ""
-    """Why nothing was asked, where findings wanted it."""
+    """Why nothing was asked, where findings wanted it; or why it was cut off."""
+    wanted: list[Wanted] = field(default_factory=list[Wanted])
+    """All that was asked; what has neither duel nor trial was not answered."""
+    samples: int = 0
+    """Timed samples that it took."""
     format: int = CONFIRMATION_FORMAT

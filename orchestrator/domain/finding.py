@@ -49,6 +49,23 @@ class PhoneChange:
 
 
 @dataclass(frozen=True, slots=True)
+class InTurns:
+    """Both codes of a finding measured in turns on one phone: a duel without its samples."""
+
+    device_id: str
+    answer: Literal["different", "same", "unknown"]
+    effect: Number
+    """Log ratio of tonight's code to the baseline's; NaN without a valid pair."""
+    low: Number
+    high: Number
+    p: Number
+    pairs: int
+    """Measured; 0: none, and ``why`` says why."""
+    valid: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     finding_id: str
     """The same every night that shows it: of kind, SoC or device, case, direction or flag, baseline epoch."""
@@ -81,6 +98,8 @@ class Finding:
     environment_after: str = ""
     detail: str = ""
     """One sentence with numbers."""
+    duels: list[InTurns] = field(default_factory=list[InTurns])
+    """One a phone that was asked; empty where the code did not change."""
     expected: str = ""
     """Why it is no news although nobody decided about it: a known slowness or flake of the matrix."""
     triage: Triage | None = None
@@ -188,6 +207,10 @@ class Findings:
     """Sentences: missed nights, missing phones, too few nights."""
     groups: list[Group] = field(default_factory=list[Group])
     findings: list[Finding] = field(default_factory=list[Finding])
+    """Confirmed by a second measurement, or never asked for one."""
+    unconfirmed: list[Finding] = field(default_factory=list[Finding])
+    """Found first and not found again, or left open by the second measurement: no alarm, their rows are
+    inconclusive."""
     series: list[SeriesRow] = field(default_factory=list[SeriesRow])
     devices: list[DeviceNight] = field(default_factory=list[DeviceNight])
     method: dict[str, Number] = field(default_factory=dict[str, Number])

@@ -14,8 +14,9 @@ from orchestrator.analysis.speed.groups import Judged as Member
 from orchestrator.analysis.speed.groups import groups
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
 from orchestrator.domain.digest import stable_id
-from orchestrator.domain.finding import Cause, Confirmed, Finding, Group, PhoneChange, Triage
+from orchestrator.domain.finding import Cause, Finding, Group, PhoneChange, Triage
 from orchestrator.domain.results import CaseInfo
+from orchestrator.verdicts.confirming import confirmed_word, duels_of, sentence
 from orchestrator.verdicts.numerics import Flagged
 from orchestrator.verdicts.speed import Judged
 
@@ -31,36 +32,60 @@ _CAUSES: Mapping[Why, Cause] = {
 
 def speed_findings(judged: Judged) -> list[Finding]:
     """Of SoCs, then of single phones; the largest effects first."""
-    found = [f for n in range(len(judged.tests)) if (f := _of_soc(judged, n)) is not None]
-    found += [f for n in range(len(judged.nights.table.series)) if (f := _of_phone(judged, n)) is not None]
+    tests = [_moved(int(code)) for code in judged.verdicts.tests]
+    found = [_of_soc(judged, n) for n, moved in enumerate(tests) if moved]
+    for n, code in enumerate(judged.verdicts.series):
+        if _moved(int(code)) and not tests[judged.matrix.test[n]]:
+            found.append(_of_phone(judged, n))
+    return _sorted(found)
+
+
+def unconfirmed_findings(judged: Judged) -> list[Finding]:
+    """What the first look found and the second did not say again: no alarm, and nothing to be hidden."""
+    plan, night = judged.second.plan, judged.night
+    tests = plan.tests & night.screened.found
+    found = [
+        _of_soc(judged, n)
+        for n in np.flatnonzero(tests).tolist()
+        if not _moved(int(judged.verdicts.tests[n]))
+    ]
+    phones = plan.series & night.phone.found & ~tests[judged.matrix.test]
+    found += [
+        _of_phone(judged, n)
+        for n in np.flatnonzero(phones).tolist()
+        if not _moved(int(judged.verdicts.series[n]))
+        and not _moved(int(judged.verdicts.tests[judged.matrix.test[n]]))
+    ]
+    return _sorted(found)
+
+
+def _moved(code: int) -> bool:
+    return SPEEDS[code] in MOVED
+
+
+def _sorted(found: list[Finding]) -> list[Finding]:
     return sorted(found, key=lambda f: (bool(f.device_id), -abs(f.effect), f.finding_id))
 
 
-def _of_soc(judged: Judged, test: int) -> Finding | None:
-    speed = SPEEDS[int(judged.verdicts.tests[test])]
-    if speed not in MOVED:
-        return None
+def _of_soc(judged: Judged, test: int) -> Finding:
     soc, case_id = judged.tests[test]
     delta = float(judged.night.pooled.delta[test])
     series = [s for s in judged.series_of(test) if isfinite(judged.night.deltas.delta[s])]
     showing = [s for s in series if np.sign(judged.night.deltas.delta[s]) == np.sign(delta)] or series
     reach = float(judged.night.pooled.se[test]) * float(student.ppf(0.975, judged.night.pooled.df[test]))
     return _finding(
-        judged, test, showing, soc, case_id, "", speed, delta, reach, float(judged.night.screened.q[test])
+        judged, test, showing, soc, case_id, "", delta, reach, float(judged.night.screened.q[test])
     )
 
 
-def _of_phone(judged: Judged, series: int) -> Finding | None:
-    speed = SPEEDS[int(judged.verdicts.series[series])]
+def _of_phone(judged: Judged, series: int) -> Finding:
     test = int(judged.matrix.test[series])
-    if speed not in MOVED or SPEEDS[int(judged.verdicts.tests[test])] in MOVED:
-        return None
     device_id, case_id = judged.nights.table.series[series]
     each = judged.night.deltas
     reach = float(each.se[series]) * float(student.ppf(0.975, each.df[series]))
     delta, q = float(each.delta[series]), float(judged.night.phone.q[series])
     soc = judged.tests[test][0]
-    return _finding(judged, test, [series], soc, case_id, device_id, speed, delta, reach, q)
+    return _finding(judged, test, [series], soc, case_id, device_id, delta, reach, q)
 
 
 def _finding(
@@ -70,7 +95,6 @@ def _finding(
     soc: str,
     case_id: str,
     device_id: str,
-    speed: Speed,
     delta: float,
     reach: float,
     q: float,
@@ -80,9 +104,12 @@ def _finding(
     cause = judged.cause(test, showing)
     old, new = judged.environment(lead, before), judged.environment(lead, -1)
     epoch = int(judged.nights.epoch[lead, -1])
-    confirmed: Confirmed = "yes" if bool(judged.verdicts.confirmed[test]) else "not asked"
+    speed = Speed.REGRESSED if delta > 0 else Speed.IMPROVED
     word = "regressed" if speed is Speed.REGRESSED else "improved"
     change = exp(delta) - 1
+    # The second measurement may have asked a phone that shows nothing.
+    asked = showing if device_id else judged.series_of(test)
+    again = sentence(judged, asked)
     return Finding(
         finding_id=stable_id(
             {"speed": word, "soc": soc, "device": device_id, "case": case_id, "epoch": epoch}
@@ -97,7 +124,7 @@ def _finding(
         low=delta - reach,
         high=delta + reach,
         q=q,
-        confirmed=confirmed,
+        confirmed=confirmed_word(judged, test, lead if device_id else None),
         phones=[_phone(judged, s) for s in showing],
         since=table.runs[_since(judged, lead, showing, speed)],
         baseline=[table.runs[n] for n in judged.baseline(lead)],
@@ -105,7 +132,9 @@ def _finding(
         code_after=judged.code(lead, -1),
         environment_before="; ".join(filter(None, (old.driver, old.os_build))),
         environment_after="; ".join(filter(None, (new.driver, new.os_build))),
-        detail=f"{abs(change):.1%} {'slower' if change > 0 else 'faster'}: {cause.why}",
+        detail=f"{abs(change):.1%} {'slower' if change > 0 else 'faster'}: {cause.why}"
+        + (f"; {again}" if again else ""),
+        duels=duels_of(judged, asked),
     )
 
 

@@ -1,13 +1,14 @@
 """The whole way of one run: history in, ``Findings`` out, and what the night says of its series kept."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from orchestrator.domain.confirmation import Confirmation
 from orchestrator.domain.finding import Findings, Triage
 from orchestrator.domain.results import RunResults
 from orchestrator.history.history import History
+from orchestrator.verdicts.confirming import confirmed
 from orchestrator.verdicts.document import document
-from orchestrator.verdicts.confirming import confirmed, sentence
 from orchestrator.verdicts.findings import (
     grouped,
     numerics_findings,
@@ -19,7 +20,7 @@ from orchestrator.verdicts.memory import freeze, keep
 from orchestrator.verdicts.nights import Nights, Restarts, load
 from orchestrator.verdicts.numerics import flags
 from orchestrator.verdicts.phones import everything
-from orchestrator.verdicts.speed import judge
+from orchestrator.verdicts.speed import Judged, judge
 
 
 def _never(_device: str, _case: str, _run: str) -> int:
@@ -35,8 +36,9 @@ class Decided:
     restarts: Restarts = _never
 
 
-def judge_run(history: History, results: RunResults, decided: Decided | None = None) -> Findings:
-    """What changed in a run that is in the history.
+def first_look(history: History, results: RunResults, decided: Decided | None = None) -> Judged:
+    """The speed of a run that is in the history, before anything is measured again; nothing is kept of it.
+    ``confirming.questions`` says what is worth that.
 
     Raises:
         InfraError: the history cannot be read.
@@ -44,15 +46,38 @@ def judge_run(history: History, results: RunResults, decided: Decided | None = N
     decided = decided or Decided()
     nights = load(history, results.run.suite, results.run.run_id, decided.restarts)
     soc_of = {d.device_id: d.soc.name for d in results.devices}
-    soc_of |= _known_socs(history, nights, soc_of)
-    judged = judge(nights, soc_of, {})
-    flagged = flags(nights, results, sorted(set(history.pinned().values()), reverse=True))
+    return judge(nights, soc_of | _known_socs(history, nights, soc_of), {})
+
+
+def judge_run(
+    history: History,
+    results: RunResults,
+    decided: Decided | None = None,
+    confirmation: Confirmation | None = None,
+    first: Judged | None = None,
+) -> Findings:
+    """What changed in a run that is in the history.
+
+    Args:
+        confirmation: what was measured again.
+        first: of the same run and decisions, where it is known already.
+
+    Raises:
+        InfraError: the history cannot be read.
+    """
+    decided = decided or Decided()
+    judged = first or first_look(history, results, decided)
+    if confirmation is not None:
+        judged = confirmed(judged, confirmation)
+    soc_of = {device: judged.socs[int(judged.matrix.soc[n])] for n, device in enumerate(judged.devices)}
+    flagged = flags(judged.nights, results, sorted(set(history.pinned().values()), reverse=True))
     found = speed_findings(judged) + numerics_findings(flagged, soc_of, judged)
     found = triaged(found, decided.triage)
     groups = grouped(judged, found, results.cases)
     keep(history, results, judged)
     freeze(history, judged, results)
-    return document(results, judged, found, [*everything(judged), *groups], flagged)
+    told = document(results, judged, found, [*everything(judged), *groups], flagged)
+    return replace(told, unconfirmed=triaged(unconfirmed_findings(judged), decided.triage))
 
 
 def _known_socs(history: History, nights: Nights, known: Mapping[str, str]) -> dict[str, str]:

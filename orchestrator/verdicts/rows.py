@@ -11,6 +11,7 @@ from orchestrator.analysis.speed.rows import Floats
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
 from orchestrator.domain.finding import NumericsWord, SeriesRow, SpeedWord
+from orchestrator.verdicts.confirming import sentence
 from orchestrator.verdicts.numerics import Flagged
 from orchestrator.verdicts.speed import Judged
 
@@ -47,7 +48,7 @@ def series_row(judged: Judged, test: int, flagged: Sequence[Flagged]) -> SeriesR
         soc=soc,
         case_id=case_id,
         verdict=word,
-        why=_why(judged, word, series),
+        why=_why(judged, word, test, series),
         effect=float(judged.night.pooled.delta[test]),
         detectable=float(judged.night.detectable[test]),
         latency_ns=float(np.exp(min(tonight))) if tonight else nan,
@@ -57,7 +58,7 @@ def series_row(judged: Judged, test: int, flagged: Sequence[Flagged]) -> SeriesR
     )
 
 
-def _why(judged: Judged, word: SpeedWord, series: Sequence[int]) -> str:
+def _why(judged: Judged, word: SpeedWord, test: int, series: Sequence[int]) -> str:
     table = judged.nights.table
     if word == "new":
         nights = max((int(judged.night.deltas.nights[s]) for s in series), default=0)
@@ -65,6 +66,8 @@ def _why(judged: Judged, word: SpeedWord, series: Sequence[int]) -> str:
     if word == "missing":
         return "not measured tonight"
     if word == "inconclusive":
+        if judged.second.plan.tests[test] and (said := sentence(judged, series)):
+            return f"{np.expm1(float(judged.night.pooled.delta[test])):+.1%} at first; {said}"
         reasons = [Reason(int(table.no_number[s, -1])) for s in series if table.no_number[s, -1]]
         return _REASONS.get(reasons[0], "") if reasons else "one phone alone says so, or none could tell"
     return ""
