@@ -10,10 +10,21 @@ from orchestrator.planning.matrix import Block, Exclude, Sampling, Space
 from orchestrator.planning.suggest import did_you_mean, shown
 from orchestrator.planning.yaml_tree import Fields, Node, Problem, path_part
 
-SAMPLING_KEYS = ("repeats", "warmup", "warmup_ms", "replays", "idle_replays", "idle_s", "deadline_s")
+SAMPLING_KEYS = (
+    "repeats",
+    "warmup",
+    "warmup_ms",
+    "replays",
+    "idle_replays",
+    "idle_s",
+    "deadline_s",
+    "min_effect",
+)
 BLOCK_KEYS = ("name", "kernel", "workloads", "axes", "inputs", "seeds", "excludes", *SAMPLING_KEYS)
 MAX_REST_S = 600.0
 MAX_WARMUP_MS = 60_000
+MIN_EFFECT, MAX_EFFECT = 0.001, 1.0
+"""Finer than a phone's nights can tell; more than any suite would let pass."""
 MAX_CASE_MS = 86_400_000
 """The runner takes no longer deadline."""
 
@@ -29,6 +40,7 @@ def read_sampling(record: Record, default: Sampling) -> Sampling:
         idle_ms=default.idle_ms if rest_s is None else max(1, round(rest_s * 1000)),
         deadline_s=record.integer("deadline_s", default.deadline_s, 1, 3_600),
         warmup_ms=record.integer("warmup_ms", default.warmup_ms, 0, MAX_WARMUP_MS),
+        min_effect=record.share("min_effect", default.min_effect, MIN_EFFECT, MAX_EFFECT),
     )
     if found.warmup_ms >= found.deadline_s * 1000:
         what = f"{found.warmup_ms} ms of warm-up leave nothing of the deadline of {found.deadline_s} s"

@@ -12,6 +12,7 @@ from orchestrator.planning.suggest import did_you_mean, shown
 from orchestrator.planning.yaml_tree import Fields, Items, Node, Problem, Scalar, path_part
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
 
 
 def kind(node: Node | None) -> str:
@@ -108,6 +109,18 @@ class Record:
             return float(value)
         self.problem(key, f"must be a number above {low:g} and up to {high:g}, not {kind(node)}")
         return None
+
+    def share(self, key: str, default: float, low: float, high: float) -> float:
+        """A part of the whole, written in percent: ``3 %`` is 0.03. A bare number could mean either."""
+        node = self.node.entries.get(key)
+        if node is None:
+            return default
+        found = _PERCENT.fullmatch(node.text.strip()) if isinstance(node, Scalar) else None
+        value = float(found[1]) / 100 if found else -1.0
+        if low <= value <= high:
+            return value
+        self.problem(key, f"must be {low * 100:g} % to {high * 100:g} %, such as 3 %, not {kind(node)}")
+        return default
 
     def date(self, key: str) -> date | None:
         node = self.node.entries.get(key)

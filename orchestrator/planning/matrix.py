@@ -34,7 +34,7 @@ class Exclude:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How often each execution of a case is made; never part of its identity (decision 0013)."""
+    """How a case is run and watched; never part of its identity (decision 0013)."""
 
     repeats: int = 10
     """Timed dispatch sequences."""
@@ -48,6 +48,8 @@ class Sampling:
     """A case that takes longer, rests aside, is hung."""
     warmup_ms: int = 0
     """Untimed sequences go on until so long after the first one; 0 on software drivers (decision 0017)."""
+    min_effect: float = 0.0
+    """Smallest relative change of its latency that matters; 0: the rule's (docs/statistics.md)."""
 
     @property
     def sequences(self) -> int:

@@ -96,6 +96,13 @@ def test_without_numbers_a_suite_has_the_documented_defaults(tmp_path: Path):
     assert (suite.blocks[0].inputs, suite.blocks[0].seeds) == (("normal",), (1,))
 
 
+def test_a_block_may_say_from_what_size_a_change_matters(tmp_path: Path):
+    blocks = "[{kernel: copy_probe}, {kernel: copy_probe, min_effect: 5%}]"
+    text = f"version: 1\nsuites: {{s: {{min_effect: 3 %, blocks: {blocks}}}}}\n"
+    suite = load(tmp_path, text).suite("s")
+    assert [suite.sampling_of(block).min_effect for block in suite.blocks] == [0.03, 0.05]
+
+
 def test_an_anchor_may_stand_for_a_whole_value(tmp_path: Path):
     text = """\
         version: 1

@@ -320,6 +320,23 @@ def test_a_latency_factor_must_be_a_number_above_1(matrix: Matrix, factor: objec
         ),
         ("      repeats: 3\n", "", None),
         ("idle_s: 60", "idle_s: 0.5", None),
+        ("replays: 12", "min_effect: 3 %", None),
+        ("replays: 12", "min_effect: 0.1%", None),
+        (
+            "replays: 59",
+            "min_effect: 0.03",
+            "12: suites.s.blocks.1.min_effect: must be 0.1 % to 100 %, such as 3 %, not the number 0.03",
+        ),
+        (
+            "replays: 59",
+            "min_effect: 0.01 %",
+            '12: suites.s.blocks.1.min_effect: must be 0.1 % to 100 %, such as 3 %, not text "0.01 %"',
+        ),
+        (
+            "replays: 59",
+            "min_effect: [3 %]",
+            "12: suites.s.blocks.1.min_effect: must be 0.1 % to 100 %, such as 3 %, not a list",
+        ),
     ],
 )
 def test_what_is_wrong_has_its_line(tmp_path: Path, old: str, new: str, expected: str | None) -> None:
