@@ -13,6 +13,7 @@ from orchestrator.cli.dispatch import dispatch
 from orchestrator.cli.fleet import log_folder, open_fleet
 from orchestrator.cli.output import say
 from orchestrator.cli.prepare import Wanted, check, prepare
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import new_run_id
 
@@ -28,7 +29,7 @@ def main() -> int:
         case=[],
         device=[],
         overrides=[],
-        max_slowdown=None,
+        gate=Gate(),
         probes=True,
         phones=None,
         nightly=False,
@@ -38,7 +39,7 @@ def main() -> int:
         fleet = stack.enter_context(open_fleet(settings, [], log_folder(settings, run_id), say))
         folder, plan = prepare(checked, fleet, settings, run_id, settings.out)
         planned_s = {d.device.device_id: d.seconds for d in plan.devices}
-        return dispatch(folder, fleet, settings, planned_s, None).summary.exit_code
+        return dispatch(folder, fleet, settings, planned_s, Gate()).summary.exit_code
 
 
 if __name__ == "__main__":

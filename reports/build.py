@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
 
+from orchestrator.analysis.alerts import alerts
 from orchestrator.analysis.canaries import canary_facts
 from orchestrator.analysis.compare import Change, Comparison, compare
 from orchestrator.analysis.hints import HintEffect, hint_effects
@@ -15,9 +16,11 @@ from orchestrator.analysis.shared import SharedProcessor, shared_processors
 from orchestrator.analysis.subgroups import failures_by_subgroup
 from orchestrator.analysis.summary import Counts, bound_of, count, probe_ids, sentence, summarise
 from orchestrator.analysis.tiles import tile_grids
+from orchestrator.analysis.worse import worse
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.finding import Findings
+from orchestrator.domain.gate import FailOn
 from orchestrator.domain.results import RunResults
 from reports.changes.build import build_changes, socs_of
 from reports.changes.evidence import Row
@@ -43,12 +46,15 @@ def build_report(
     compile_when: CompileWhen = compile_recorded,
     findings: Findings | None = None,
     series: Mapping[str, Sequence[Row]] | None = None,
+    fail_on: FailOn | None = None,
+    judged: bool = True,
 ) -> ReportModel:
     """Everything the renderers need. ``previous`` is the run to compare with, or None.
 
     ``findings``: what the history says; ``series``: finding id → trials of its case, as it keeps them.
 
-    ``max_slowdown``: None takes the bound that the run was started with.
+    ``max_slowdown``, ``fail_on``: None takes what the run was started with. ``judged``: False where the
+    history could not be asked.
 
     Raises:
         WireError: results that contradict themselves.
@@ -63,7 +69,7 @@ def build_report(
     known = (previous.cases if previous is not None else {}) | results.cases
     short = {case_id: labels.short(i.case) for case_id, i in known.items()}
     pages = builder.soc_pages(bound)
-    changes = None
+    changes, against = None, worse(findings, today)
     if findings is not None:
         results_pages = {p.soc: p.file_name for p in pages}
         every = soc_file_names(dict.fromkeys([*results_pages, *socs_of(findings)]))
@@ -71,7 +77,9 @@ def build_report(
         changes = build_changes(results, findings, series or {}, short, results_pages, wanted)
     return ReportModel(
         run=results.run,
-        summary=summarise(results, judgement.trials, comparison, bound),
+        summary=summarise(
+            results, judgement.trials, comparison, bound, fail_on=fail_on, against=against, judged=judged
+        ),
         socs=pages,
         expectations=judgement.uses,
         excluded=tuple(results.excluded),
@@ -86,6 +94,10 @@ def build_report(
         shared=builder.shared,
         by_subgroup=failures_by_subgroup(judgement.trials),
         changes=changes,
+        worse=against,
+        told=frozenset(f.finding_id for f in alerts(findings, today))
+        if findings is not None
+        else frozenset(),
     )
 
 

@@ -1,7 +1,7 @@
 """What a report says, without how it looks. Texts are raw: renderers escape them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.analysis.canaries import CanaryFacts
 from orchestrator.analysis.clocks import ClockFacts
@@ -17,6 +17,7 @@ from orchestrator.analysis.stats import TimingStats
 from orchestrator.analysis.subgroups import KernelBySize
 from orchestrator.analysis.summary import Counts, Summary
 from orchestrator.analysis.tiles import TileGrid
+from orchestrator.analysis.worse import Worse
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.kernel import Tolerance
 from orchestrator.domain.precision import Precision
@@ -273,6 +274,10 @@ class ReportModel:
     """Kernels that failed, where devices run them with different subgroup sizes."""
     changes: Changes | None = None
     """The night against its history; None: no history was asked, and two runs are compared instead."""
+    worse: Worse = field(default_factory=Worse)
+    """Of its findings, what got worse and nobody has dealt with."""
+    told: frozenset[str] = frozenset()
+    """Ids of findings that people are told of, improvements among them."""
 
     @property
     def slow(self) -> tuple[Change, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from orchestrator.analysis.outcome import CompileWhen, compile_recorded
 from orchestrator.domain.finding import Findings
+from orchestrator.domain.gate import FailOn
 from orchestrator.domain.results import RunResults
 from reports.build import build_report
 from reports.changes.evidence import Row
@@ -39,6 +40,8 @@ def write_reports(
     compile_when: CompileWhen = compile_recorded,
     findings: Findings | None = None,
     series: Mapping[str, Sequence[Row]] | None = None,
+    fail_on: FailOn | None = None,
+    judged: bool = True,
 ) -> ReportPaths:
     """index.html, one soc-NAME.html a SoC, junit.xml, summary.md, and logs/ for long driver logs.
 
@@ -58,6 +61,8 @@ def write_reports(
         compile_when=compile_when,
         findings=findings,
         series=series,
+        fail_on=fail_on,
+        judged=judged,
     )
     folder.mkdir(parents=True, exist_ok=True)
     socs = {page.soc: folder / page.file_name for page in model.socs}

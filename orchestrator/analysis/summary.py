@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from orchestrator.analysis.compare import Change, Comparison
 from orchestrator.analysis.other_api import of_other_api
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
+from orchestrator.analysis.worse import Worse
+from orchestrator.domain.gate import FailOn
 from orchestrator.domain.results import Missing, Pruned, RunResults
 
 EXIT_OK, EXIT_WRONG, EXIT_INFRA = 0, 1, 3
@@ -127,21 +129,34 @@ def summarise(
     trials: Sequence[JudgedTrial],
     comparison: Comparison | None,
     max_slowdown: float | None,
+    *,
+    fail_on: FailOn | None = None,
+    against: Worse | None = None,
+    judged: bool = True,
 ) -> Summary:
     """The whole run. ``max_slowdown`` is a ratio (1.10) given by the caller; see :func:`bound_of`.
 
-    Exit code 1 when a kernel is wrong unexpectedly or slower than the bound; else 3 when results or
-    devices are missing, infrastructure failed, the run is incomplete or nothing was planned; else 0. It is of
-    this run alone: nights that were missed before it are told, and had no run to exit.
+    Exit code 1 when a kernel is wrong unexpectedly or slower than the bound, and where ``regressed`` makes it
+    fail, also when something got worse; else 3 when results or devices are missing, infrastructure failed,
+    the run is incomplete or nothing was planned; else 0. With ``never`` there is no 1. It is of this run
+    alone: nights that were missed before it are told, and had no run to exit.
+
+    Args:
+        fail_on: None takes what the run was started with.
+        against: what got worse against the history; None: nothing, or there is none.
+        judged: False where the history could not be asked: then ``regressed`` has no answer, which is a 3.
     """
     counts = count(trials, pruned=results.pruned, missing=results.missing, probes=probe_ids(results))
     bound = bound_of(results, max_slowdown)
     slow = comparison.slowdowns(bound) if comparison is not None and bound is not None else ()
     incomplete = not results.run.finished_at
     nothing = counts.planned == 0
-    if counts.failed or slow:
+    gate = results.run.fail_on if fail_on is None else fail_on
+    unanswered = gate == "regressed" and not judged
+    wrong = bool(counts.failed or slow)
+    if gate != "never" and (wrong or (gate == "regressed" and against)):
         exit_code = EXIT_WRONG
-    elif counts.not_obtained or counts.absent or incomplete or nothing:
+    elif counts.not_obtained or counts.absent or incomplete or nothing or unanswered:
         exit_code = EXIT_INFRA
     else:
         exit_code = EXIT_OK
@@ -155,9 +170,13 @@ def summarise(
             incomplete=incomplete,
             absent=[m for m in results.missing if not m.case_id],
             missed_nights=len(results.run.missed_nights),
+            against=against.words if against is not None else (),
+            unanswered=unanswered,
         ),
         exit_code=exit_code,
-        bad=exit_code != EXIT_OK or not counts.measured or bool(results.run.missed_nights),
+        bad=bool(
+            exit_code != EXIT_OK or wrong or against or not counts.measured or results.run.missed_nights
+        ),
     )
 
 
@@ -180,12 +199,16 @@ def sentence(
     incomplete: bool = False,
     absent: Sequence[Missing] = (),
     missed_nights: int = 0,
+    against: Sequence[str] = (),
+    unanswered: bool = False,
 ) -> str:
     """What happened, worst news first. It claims success only over what was measured, and only alone.
 
     Args:
         absent: the devices behind ``counts.absent``, named where nothing was measured.
         missed_nights: nights before this one without results.
+        against: what got worse against the history.
+        unanswered: whether anything did was asked and could not be said.
     """
     news: list[str] = []
     if counts.failed:
@@ -199,6 +222,7 @@ def sentence(
         news.append(f"{counts.failed} unexpected {_plural(counts.failed, 'failure')} ({named})")
     if slow and max_slowdown is not None:
         news.append(f"{len(slow)} slower than the bound of ×{max_slowdown:.2f}")
+    news += against
     if counts.not_obtained:
         parts = [
             f"{counts.infra} infra" if counts.infra else "",
@@ -210,6 +234,8 @@ def sentence(
         news.append(f"{counts.absent} {_plural(counts.absent, 'device')} did not take part")
     if incomplete:
         news.append("the run is not complete")
+    if unanswered:
+        news.append("the history could not say what regressed")
     if missed_nights:
         news.append(f"{missed_nights} {_plural(missed_nights, 'night')} before this one brought no results")
     if counts.unexpected_pass:

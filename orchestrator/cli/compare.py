@@ -8,8 +8,9 @@ import typer
 
 from orchestrator.analysis.summary import EXIT_OK, EXIT_WRONG
 from orchestrator.cli.finish import finish_run, finished_results
-from orchestrator.cli.options import JsonOption, MaxSlowdownOption
+from orchestrator.cli.options import FailOnOption, JsonOption, MaxSlowdownOption
 from orchestrator.cli.output import print_json, result
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import RunFolder, find_run
@@ -42,11 +43,14 @@ def compare(
 
 
 def report(
-    run: RunArgument = "latest", max_slowdown: MaxSlowdownOption = None, as_json: JsonOption = False
+    run: RunArgument = "latest",
+    max_slowdown: MaxSlowdownOption = None,
+    fail_on: FailOnOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a run's report again from its results.json, as after an update of Tilefarm.
 
-    Exit code as of the run itself.
+    Exit code as of the run itself, unless --max-slowdown or --fail-on say otherwise.
 
     Example: tilefarm report latest
     """
@@ -54,7 +58,8 @@ def report(
     results = finished_results(settings.out, run)
     path = find_run(settings.out, run)
     folder = RunFolder(path if path.is_dir() else path.parent)
-    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), max_slowdown, newest=False)
+    gate = Gate(max_slowdown, fail_on)
+    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), gate, newest=False)
     finished.print(as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)
 

@@ -14,6 +14,7 @@ from orchestrator.cli.live import LiveProgress
 from orchestrator.cli.output import news, say
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import BrokerUnavailable, KernelFolderError
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.dispatch import FARM_GONE_S, FARM_OUTAGE_S, DispatchLimits
 from orchestrator.execution.preparation import Preparation
@@ -28,7 +29,7 @@ def dispatch(
     fleet: Fleet,
     settings: Settings,
     planned_s: Mapping[str, float],
-    max_slowdown: float | None,
+    gate: Gate,
     preparation: Preparation | None = None,
     *,
     unattended: bool = False,
@@ -81,7 +82,7 @@ def dispatch(
             f"broker {shown(fleet.broker.url)}: {cause}. Results so far are on disk: {what} the run with "
             f"`tilefarm run --resume {run_id}`"
         ) from e
-    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), max_slowdown)
+    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), gate)
     if settings.broker:
         with suppress(BrokerUnavailable):  # the report is on disk all the same
             tell_end(fleet.broker, finished)

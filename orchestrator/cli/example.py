@@ -11,6 +11,7 @@ from orchestrator.cli.finish import Finished, finish_run
 from orchestrator.cli.options import JsonOption, load_inputs
 from orchestrator.cli.output import news, say
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import RunFolder, write_atomically
@@ -48,7 +49,7 @@ def example(
             folder = RunFolder(out / "runs" / results.run.run_id)
             folder.path.mkdir(parents=True)
             write_atomically(folder.results_json, to_json(results))
-            finished = finish_run(folder, results, settings, datetime.now(UTC).date(), None)
+            finished = finish_run(folder, results, settings, datetime.now(UTC).date(), Gate())
     write_atomically(out / "truth.md", told())
     if finished is not None:
         finished.print(as_json=as_json)

@@ -9,6 +9,7 @@ from orchestrator.analysis.summary import Summary
 from orchestrator.cli.judged import judge_ended
 from orchestrator.cli.output import print_json, result
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import RunFolder, find_run, load_results, point_latest
@@ -47,7 +48,7 @@ def finish_run(
     results: RunResults,
     settings: Settings,
     today: date,
-    max_slowdown: float | None,
+    gate: Gate,
     *,
     newest: bool = True,
 ) -> Finished:
@@ -55,10 +56,8 @@ def finish_run(
 
     ``newest`` lets out/latest point to this run, unless a later one has it.
 
-    Without ``max_slowdown`` the bound is the one that the run was started with.
+    What ``gate`` leaves open is as the run was started.
     """
-    if max_slowdown is None:
-        max_slowdown = results.run.max_slowdown
     out, previous = settings.out, None
     if results.previous_run and (out / "runs" / results.previous_run / "results.json").is_file():
         previous = load_results(out / "runs" / results.previous_run)
@@ -68,7 +67,9 @@ def finish_run(
         previous,
         folder.path,
         today,
-        max_slowdown=max_slowdown,
+        max_slowdown=gate.max_slowdown,
+        fail_on=gate.fail_on,
+        judged=judged.answered,
         findings=judged.findings,
         series=judged.series,
     )

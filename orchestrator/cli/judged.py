@@ -26,6 +26,8 @@ class JudgedRun:
         default_factory=dict[str, Sequence[Mapping[str, Any]]]
     )
     """Finding id → every trial of its case on the phone that shows it most."""
+    answered: bool = True
+    """False: the history could not be used."""
 
 
 def judge_ended(results: RunResults, folder: Path, settings: Settings, *, store: bool) -> JudgedRun:
@@ -43,7 +45,7 @@ def judge_ended(results: RunResults, folder: Path, settings: Settings, *, store:
     except TilefarmError as e:
         again = f"tilefarm db store {results.run.run_id}"
         say(f"warning: the history says nothing of this run: {e}. Put it in later with `{again}`")
-        return JudgedRun()
+        return JudgedRun(answered=False)
 
 
 def _judged(results: RunResults, folder: Path, settings: Settings, *, store: bool) -> JudgedRun:

@@ -24,6 +24,4 @@ def new_run(settings: Settings, wanted: Wanted, run_id: str, *, unattended: bool
         folder, plan, preparation = begin(checked, fleet, settings, run_id)
         stack.callback(preparation.stop)
         planned_s = {d.device.device_id: d.seconds for d in plan.devices}
-        return dispatch(
-            folder, fleet, settings, planned_s, wanted.max_slowdown, preparation, unattended=unattended
-        )
+        return dispatch(folder, fleet, settings, planned_s, wanted.gate, preparation, unattended=unattended)

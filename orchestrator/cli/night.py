@@ -90,22 +90,22 @@ def _carry_out(settings: Settings, record: NightRecord, wanted: Wanted) -> Finis
             if not _planned(folder):
                 raise
             failed = f"its kernels failed: {str(e).partition(chr(10))[0]}"
-            return close_run(folder, settings, wanted.max_slowdown, failed)
+            return close_run(folder, settings, wanted.gate, failed)
     if not _planned(folder):
         last = f"; last: {record.why}" if record.why else ""
         raise InfraError(f"{record.night}: nothing was planned until {why}{last}")
     say(f"{record.night}: {why} is over; the report is made of what is there")
     try:
         _cancel(settings, record.run_id, why)
-        return resume_run(settings, record.run_id, wanted.max_slowdown, unattended=True)  # also reads Redis
+        return resume_run(settings, record.run_id, wanted.gate, unattended=True)  # also reads Redis
     except TilefarmError as e:  # no Redis, or kernels that were broken since
         log.warning("the report is made of the run's folder alone", error=str(e))
-        return close_run(folder, settings, wanted.max_slowdown, why)
+        return close_run(folder, settings, wanted.gate, why)
 
 
 def _run(settings: Settings, record: NightRecord, wanted: Wanted, folder: RunFolder) -> Finished:
     if _planned(folder):
-        return resume_run(settings, record.run_id, wanted.max_slowdown, unattended=True)
+        return resume_run(settings, record.run_id, wanted.gate, unattended=True)
     if folder.path.exists():
         shutil.rmtree(folder.path)  # of a process that was killed before it had planned anything
     return new_run(settings, wanted, record.run_id, unattended=True)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.domain.errors import KernelFolderError, UsageError
+from orchestrator.domain.gate import FailOn
 from orchestrator.domain.kernel import Kernel
 from orchestrator.execution.kernel_checks import check_sample
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
@@ -50,6 +51,14 @@ MaxSlowdownOption = Annotated[
         "--max-slowdown",
         callback=_factor,
         help="Exit 1 when a case got slower than in the run before by more than this factor, e.g. 1.10.",
+    ),
+]
+FailOnOption = Annotated[
+    FailOn | None,
+    typer.Option(
+        "--fail-on",
+        help="What makes the exit code 1. wrong: kernels that are wrong (so without this option); regressed: "
+        "also what got slower or less exact than the history, and nobody has dealt with; never: nothing.",
     ),
 ]
 ProbesOption = Annotated[

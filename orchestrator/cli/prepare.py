@@ -14,6 +14,8 @@ from orchestrator.cli.options import Inputs, load_inputs, phones_wanted
 from orchestrator.cli.output import duration_text, news, say
 from orchestrator.cli.person import person
 from orchestrator.cli.selection import check_selection
+from orchestrator.domain.errors import UsageError
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.names import Lane
 from orchestrator.domain.night import NightRecord
 from orchestrator.domain.results import Missing
@@ -37,7 +39,7 @@ class Wanted:
     case: list[str]
     device: list[str]
     overrides: list[str]
-    max_slowdown: float | None
+    gate: Gate
     probes: bool
     phones: int | None
     nightly: bool
@@ -68,6 +70,11 @@ def check(wanted: Wanted) -> Checked:
     Raises:
         MatrixError, KernelFolderError, UsageError: everything that is wrong with it.
     """
+    if wanted.gate.fail_on == "regressed" and (wanted.select or wanted.case or wanted.overrides):
+        raise UsageError(
+            "--fail-on regressed: only whole suites are held against the history; leave out -k, --case and "
+            "--set, or this option"
+        )
     inputs = load_inputs(wanted.matrix, wanted.kernels)
     selection = check_selection(
         inputs, wanted.suite, wanted.select, wanted.case, wanted.overrides, probes=wanted.probes
@@ -166,7 +173,8 @@ def _asked(checked: Checked) -> Asked:
         selection=checked.selection or "",
         overrides=tuple(wanted.overrides),
         wanted=tuple(wanted.device),
-        max_slowdown=wanted.max_slowdown,
+        max_slowdown=wanted.gate.max_slowdown,
+        fail_on=wanted.gate.fail_on or "wrong",
         probes=wanted.probes,
         night=wanted.night.night if wanted.night is not None else "",
         missed_nights=tuple(wanted.night.missed) if wanted.night is not None else (),

@@ -16,6 +16,7 @@ from orchestrator.cli.options import load_all_kernels
 from orchestrator.cli.output import news, say
 from orchestrator.domain.errors import BrokerUnavailable, UsageError
 from orchestrator.domain.event import Progress, Registration
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.job import Batch
 from orchestrator.domain.names import Lane
 from orchestrator.domain.results import RunResults
@@ -69,9 +70,7 @@ def resumable(out: Path, name: str) -> RunFolder:
     return RunFolder(started[-1].resolve())
 
 
-def resume_run(
-    settings: Settings, name: str, max_slowdown: float | None, *, unattended: bool = False
-) -> Finished:
+def resume_run(settings: Settings, name: str, gate: Gate, *, unattended: bool = False) -> Finished:
     """Dispatch what has no verdict yet, on the devices that it was planned for; then the report.
 
     With nothing left the report is written again, and an ended run's results stay as they are.
@@ -87,7 +86,7 @@ def resume_run(
     left = {target: count for target, count in counts.items() if count}
     say(f"run {folder.path.name}: {sum(left.values())} trials left")
     if not left:
-        return _ended(folder, settings, max_slowdown)
+        return _ended(folder, settings, gate)
     pools = manifest.pools
     needed = {i for target in left for i in (pools[target].devices if target in pools else [target])}
     wanted = [d.serial for d in manifest.planned.devices if d.device_id in needed]
@@ -100,7 +99,7 @@ def resume_run(
             fleet.broker.go_on(folder.path.name)
         for lost in fleet.missing:
             say(f"warning: {lost.device_id}: {lost.why}")
-        return dispatch(folder, fleet, settings, {}, max_slowdown, preparation, unattended=unattended)
+        return dispatch(folder, fleet, settings, {}, gate, preparation, unattended=unattended)
 
 
 def _preparation(folder: RunFolder, settings: Settings) -> Preparation | None:
@@ -116,26 +115,24 @@ def _preparation(folder: RunFolder, settings: Settings) -> Preparation | None:
     return preparation
 
 
-def _ended(folder: RunFolder, settings: Settings, max_slowdown: float | None) -> Finished:
+def _ended(folder: RunFolder, settings: Settings, gate: Gate) -> Finished:
     """Report of a run with all its trials; results.json is written when a crash came just before."""
     results = load_results(folder.path) if folder.results_json.is_file() else None
     if results is None or not results.run.finished_at:
-        return close_run(folder, settings, max_slowdown)
-    return _reported(folder, results, settings, max_slowdown)
+        return close_run(folder, settings, gate)
+    return _reported(folder, results, settings, gate)
 
 
-def close_run(folder: RunFolder, settings: Settings, max_slowdown: float | None, why: str = "") -> Finished:
+def close_run(folder: RunFolder, settings: Settings, gate: Gate, why: str = "") -> Finished:
     """The report of what is on disk, without a farm; what has no result is missing, because of ``why``."""
     given_up = dict.fromkeys(folder.unfinished(), why)
     with LiveProgress(news, {}, lambda: None) as watcher:
         results = carry_out(folder, _NothingToSend(), watcher, settings.out, given_up)
-    return _reported(folder, results, settings, max_slowdown)
+    return _reported(folder, results, settings, gate)
 
 
-def _reported(
-    folder: RunFolder, results: RunResults, settings: Settings, max_slowdown: float | None
-) -> Finished:
-    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), max_slowdown)
+def _reported(folder: RunFolder, results: RunResults, settings: Settings, gate: Gate) -> Finished:
+    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), gate)
     if settings.broker:
         with suppress(BrokerUnavailable), closing(Broker(settings.broker)) as broker:
             tell_end(broker, finished)

@@ -10,6 +10,7 @@ from orchestrator.cli.night import run_night
 from orchestrator.cli.options import (
     CaseOption,
     DeviceOption,
+    FailOnOption,
     JsonOption,
     KernelsOption,
     MatrixOption,
@@ -23,6 +24,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.prepare import Wanted
 from orchestrator.cli.resume import refuse_fixed, resume_run
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import new_run_id
 
@@ -40,6 +42,7 @@ def run(
         str | None, typer.Option("--resume", help="Complete the run with this id ('latest' works).")
     ] = None,
     max_slowdown: MaxSlowdownOption = None,
+    fail_on: FailOnOption = None,
     probes: ProbesOption = True,
     phones: PhonesOption = None,
     nightly: NightlyOption = False,
@@ -59,15 +62,16 @@ def run(
 ) -> None:
     """Run a suite on every device and write the report.
 
-    Exit code: 0 all passed, pruned or known to fail; 1 a kernel is wrong, or slower than --max-slowdown;
+    Exit code: 0 all passed, pruned or known to fail; 1 a kernel is wrong, or slower than --max-slowdown, or
+    what --fail-on says;
     2 usage or matrix error; 3 infrastructure kept results from being obtained.
 
     Example: tilefarm run -k 'attention_flash and precision=fp32' --device local
     """
-    settings = Settings()
+    settings, gate = Settings(), Gate(max_slowdown, fail_on)
     if resume is not None:
         refuse_fixed(context)
-        finished = resume_run(settings, resume, max_slowdown, unattended=unattended)
+        finished = resume_run(settings, resume, gate, unattended=unattended)
     else:
         wanted = Wanted(
             suite=suite,
@@ -77,7 +81,7 @@ def run(
             case=case or [],
             device=device or [],
             overrides=set_ or [],
-            max_slowdown=max_slowdown,
+            gate=gate,
             probes=probes,
             phones=phones,
             nightly=nightly or night is not None,

@@ -10,6 +10,7 @@ from orchestrator.cli.fleet import open_fleet
 from orchestrator.cli.options import (
     CaseOption,
     DeviceOption,
+    FailOnOption,
     JsonOption,
     KernelsOption,
     MatrixOption,
@@ -25,6 +26,7 @@ from orchestrator.cli.output import print_json, result, say
 from orchestrator.cli.person import person
 from orchestrator.cli.prepare import Wanted, check, prepare
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.submission import Service, Submission
 from orchestrator.execution.board import Board
@@ -45,6 +47,7 @@ def submit(
     device: DeviceOption = None,
     set_: SetOption = None,
     max_slowdown: MaxSlowdownOption = None,
+    fail_on: FailOnOption = None,
     probes: ProbesOption = True,
     phones: PhonesOption = None,
     nightly: NightlyOption = False,
@@ -67,7 +70,7 @@ def submit(
         case=case or [],
         device=device or [],
         overrides=set_ or [],
-        max_slowdown=max_slowdown,
+        gate=Gate(max_slowdown, fail_on),
         probes=probes,
         phones=phones,
         nightly=nightly,

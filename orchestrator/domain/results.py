@@ -6,6 +6,7 @@ from typing import Literal
 from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.expectation import Expectation
+from orchestrator.domain.gate import FailOn
 from orchestrator.domain.kernel import Cost, Tolerance
 from orchestrator.domain.precision import Precision
 from orchestrator.domain.trial import Trial
@@ -50,6 +51,8 @@ class RunInfo:
     """``--device`` as given; empty: every device."""
     max_slowdown: float | None = None
     """``--max-slowdown`` as given."""
+    fail_on: FailOn = "wrong"
+    """``--fail-on``: what makes the exit code 1."""
     probes: bool = True
     """False: ``--no-probes``."""
     phones_per_soc: int | None = None
@@ -89,6 +92,8 @@ class CaseInfo:
     """Verified executions back to back: how sure the absence of another hash makes (decision 0013)."""
     idle_replays: int = 0
     """Verified executions, each after a rest."""
+    min_effect: float = 0.0
+    """Smallest relative change of its latency that matters; 0: the rule's (docs/statistics.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from orchestrator import __version__
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.gate import FailOn
 from orchestrator.domain.job import CanaryJob
 from orchestrator.domain.names import Lane
 from orchestrator.domain.results import CaseInfo, MissedNight, Missing, RunInfo, RunResults
@@ -43,6 +44,7 @@ class Asked:
     overrides: tuple[str, ...] = ()
     wanted: tuple[str, ...] = ()
     max_slowdown: float | None = None
+    fail_on: FailOn = "wrong"
     probes: bool = True
     night: str = ""
     """Id of the night that it is the run of."""
@@ -157,6 +159,7 @@ def _planned(plan: Plan, kernels: Mapping[str, LoadedKernel], request: Request) 
             overrides=list(request.asked.overrides),
             wanted=list(request.asked.wanted),
             max_slowdown=request.asked.max_slowdown,
+            fail_on=request.asked.fail_on,
             probes=request.asked.probes,
             night=request.asked.night,
             missed_nights=list(request.asked.missed_nights),

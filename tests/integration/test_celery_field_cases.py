@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.cli.finish import finish_run
 from orchestrator.domain.event import Progress
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.names import lease_key
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
@@ -21,6 +22,8 @@ from orchestrator.execution.lanes import BatchLimits
 from orchestrator.execution.manifest import Manifest
 from orchestrator.execution.run import carry_out
 from orchestrator.execution.run_folder import RunFolder
+from orchestrator.storage.leases import Leases
+from orchestrator.storage.redis_client import connect
 from tests.farm import wait_for
 from tests.integration.celery_line import Line
 from tests.integration.celery_worker import SOC, TTL_S
@@ -66,6 +69,29 @@ def test_g3_04_after_a_cut_connection_an_idle_phones_batch_waits_for_no_other_ph
     (line.folder / "busy").touch()
     wait_for(lambda: line.results("g3-04")["wait-busy"] == 1, "the long batch")
     assert line.executed(ONE)["wait-busy"] == 1
+
+
+def test_g2_04_a_worker_that_was_paused_for_longer_than_its_lease_writes_nothing_of_that_time(
+    line: Line,
+) -> None:
+    """G2-04: the whole process stands still; meanwhile its lease ends and another one has the phone."""
+    line.send("g2-04", ONE, "wait-pause")
+    wait_for(lambda: line.executed(ONE)["wait-pause"] == 1, "the batch to begin")
+    with line.paused(ONE):
+        (line.folder / "pause").touch()  # it is done as soon as it wakes up, before its lease is renewed
+        client = connect(line.url)
+        leases = Leases(client)
+        wait_for(lambda: client.get(lease_key(ONE)) is None, "the lease to end")
+        second = leases.claim(ONE, "another", ttl_s=600)
+        assert second is not None
+        assert line.results("g2-04") == {}
+    wait_for(lambda: line.refusals(ONE) > 0, "the late result to be refused")
+    assert line.results("g2-04") == {}, "it waits for the phone"
+    assert line.executed(ONE)["wait-pause"] == 1
+    leases.end(second)
+    client.close()
+    wait_for(lambda: line.results("g2-04") == {"wait-pause": 1}, "the batch under a lease of its own")
+    assert line.executed(ONE)["wait-pause"] == 2
 
 
 def test_g3_03_thirty_tasks_outlive_three_cuts_and_a_restart_of_redis(line: Line) -> None:
@@ -159,7 +185,7 @@ def test_g3_07_a_night_of_120_tasks_has_its_report_with_three_named_gaps(
     finally:
         broker.close()
         line.redis.kill()
-    finished = finish_run(folder, found, Settings(out=tmp_path / "out"), TODAY, None)
+    finished = finish_run(folder, found, Settings(out=tmp_path / "out"), TODAY, Gate())
     assert finished.reports.index.is_file()
     assert finished.summary.exit_code != 0
     verdicts = Counter(t.verdict for t in found.trials)

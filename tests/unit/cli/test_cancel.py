@@ -15,6 +15,7 @@ from orchestrator.cli.dispatch import EXIT_INTERRUPTED, dispatch
 from orchestrator.cli.fleet import Fleet
 from orchestrator.domain.errors import BrokerUnavailable, UsageError
 from orchestrator.domain.event import Progress
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
 from orchestrator.execution.broker import Broker
@@ -70,7 +71,7 @@ def test_ctrl_c_ends_the_run_in_the_farm_or_says_how_to_go_on(
     folder, broker = started(tmp_path, run_id), kind(redis_url)
     fleet = Fleet(broker, [device("local-1")], [])
     with pytest.raises(typer.Exit) as ended:
-        dispatch(folder, fleet, Settings(out=tmp_path, broker=redis_url), {}, None)
+        dispatch(folder, fleet, Settings(out=tmp_path, broker=redis_url), {}, Gate())
     assert ended.value.exit_code == EXIT_INTERRUPTED
     assert f"tilefarm run --resume {run_id}" in capsys.readouterr().err
     assert bool(broker.cancelled(run_id)) is (kind is _Interrupted)
@@ -92,7 +93,7 @@ def test_a_farm_has_time_to_restart_a_phone(
     broker = Broker(redis_url)
     fleet = Fleet(broker, [device("local-1")], [])
     with pytest.raises(typer.Exit):
-        dispatch(started(tmp_path, NEW), fleet, Settings(out=tmp_path, broker=own), {}, None)
+        dispatch(started(tmp_path, NEW), fleet, Settings(out=tmp_path, broker=own), {}, Gate())
     assert [limits.gone_s for limits in given] == [gone_s]
     broker.close()
 
@@ -102,7 +103,7 @@ def test_a_command_of_a_service_leaves_its_run_in_the_farm(tmp_path: Path, redis
     folder, broker = started(tmp_path, run_id), _Interrupted(redis_url)
     fleet, settings = Fleet(broker, [device("local-1")], []), Settings(out=tmp_path, broker=redis_url)
     with pytest.raises(typer.Exit) as ended:
-        dispatch(folder, fleet, settings, {}, None, unattended=True)
+        dispatch(folder, fleet, settings, {}, Gate(), unattended=True)
     assert ended.value.exit_code == EXIT_INTERRUPTED
     assert not broker.cancelled(run_id)
     assert all(state.phase != "cancelled" for state in broker.runs() if state.run_id == run_id)
@@ -124,7 +125,7 @@ def test_only_a_person_goes_on_with_a_cancelled_run(
 
     monkeypatch.setattr(cli_resume, "dispatch", dispatched)
     settings = Settings(out=tmp_path, broker=redis_url)
-    cli_resume.resume_run(settings, run_id, None, unattended=unattended)
+    cli_resume.resume_run(settings, run_id, Gate(), unattended=unattended)
     assert bool(broker.cancelled(run_id)) is unattended
     broker.close()
 
@@ -133,7 +134,7 @@ def test_a_run_tells_its_farm_how_it_ended(tmp_path: Path, redis_url: str) -> No
     """Also one whose trials were all on disk already, and that needs no device."""
     run_id = f"{NEW}-told"
     started(tmp_path, run_id, median_ns=1000)
-    cli_resume.resume_run(Settings(out=tmp_path, broker=redis_url), run_id, None)
+    cli_resume.resume_run(Settings(out=tmp_path, broker=redis_url), run_id, Gate())
     broker = Broker(redis_url)
     (state,) = (s for s in broker.runs() if s.run_id == run_id)
     broker.close()

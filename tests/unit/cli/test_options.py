@@ -19,6 +19,23 @@ def test_a_bound_that_is_no_slowdown_is_refused_alike(
     assert "a factor above 1" in str(done.exception)
 
 
+@pytest.mark.parametrize("words", [("-k", "seq=33"), ("--case", "0" * 16), ("--set", "tile=8x8")])
+@pytest.mark.parametrize("command", ["run", "submit"])
+def test_a_part_of_a_suite_cannot_fail_on_the_history(
+    command: str, words: tuple[str, ...], invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEFARM_BROKER", "redis://127.0.0.1:1/0")
+    done = invoke(command, *words, "--fail-on", "regressed")
+    assert isinstance(done.exception, UsageError)
+    assert "--fail-on regressed: only whole suites" in str(done.exception)
+
+
+def test_fail_on_takes_three_words(invoke: Invoke) -> None:
+    done = invoke("report", "--fail-on", "anything")
+    assert done.exit_code == 2
+    assert all(word in done.output for word in ("wrong", "regressed", "never"))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

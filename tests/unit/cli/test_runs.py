@@ -12,6 +12,7 @@ from orchestrator.cli.dispatch import dispatch
 from orchestrator.cli.fleet import Fleet
 from orchestrator.cli.resume import resumable
 from orchestrator.domain.errors import BrokerUnavailable, UsageError
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.broker import Broker
@@ -136,7 +137,7 @@ def test_a_broker_that_stays_away_names_the_run(
     fleet = Fleet(_Gone(), [device("local-1")], [])
     planned: Mapping[str, float] = {}
     with pytest.raises(BrokerUnavailable) as e:
-        dispatch(folder, fleet, settings, planned, None)
+        dispatch(folder, fleet, settings, planned, Gate())
     said = str(e.value)
     assert f"`tilefarm run --resume {NEW}`" in said
     assert "server. Results" in said

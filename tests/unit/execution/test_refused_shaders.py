@@ -10,6 +10,7 @@ import pytest
 from orchestrator.cli.finish import finish_run
 from orchestrator.domain.case import Case
 from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.results import Missing
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.verdict import Verdict
@@ -63,7 +64,7 @@ def test_a_shader_that_does_not_compile_is_a_failed_trial_and_the_rest_runs(
     assert "\n" not in failed[0].reason
     assert "\n  5 | void main() {" in failed[0].log
     assert failed[0].started_at >= done.run.started_at
-    report = finish_run(folder, done, Settings(out=tmp_path), date(2026, 12, 1), None)
+    report = finish_run(folder, done, Settings(out=tmp_path), date(2026, 12, 1), Gate())
     assert report.summary.exit_code == 1
     assert report.summary.counts.failed == 2
     assert (folder.path / "junit.xml").read_text().count("<failure") == 2

@@ -1,0 +1,48 @@
+"""What got worse against the history, and nobody has dealt with: what ``--fail-on regressed`` fails on."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from orchestrator.analysis.alerts import alerts
+from orchestrator.domain.finding import Finding, Findings, Group
+
+
+@dataclass(frozen=True, slots=True)
+class Worse:
+    findings: tuple[Finding, ...] = ()
+    """Slower on a SoC, or less exact; the largest first as in findings.json."""
+    together: tuple[Group, ...] = ()
+    """SoCs all of whose variants got slower together: taken off each variant, it is no finding of any."""
+
+    def __bool__(self) -> bool:
+        return bool(self.findings or self.together)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """``3 regressed against the history``, ``1 with worse numerics``; empty where nothing got worse."""
+        slower = sum(f.kind == "speed" for f in self.findings)
+        numerics = len({(f.soc, f.case_id) for f in self.findings if f.kind == "numerics"})
+        told = [f"{slower} regressed against the history"] if slower else []
+        told += [f"{numerics} with worse numerics"] if numerics else []
+        return (*told, *(f"all variants of {g.soc} slower together" for g in self.together))
+
+
+def worse(findings: Findings | None, today: date) -> Worse:
+    """Of alerts, those that are about a kernel: one phone alone is a matter of that phone's health."""
+    if findings is None:
+        return Worse()
+    return Worse(
+        tuple(f for f in alerts(findings, today) if is_worse(f)),
+        tuple(g for g in findings.groups if g.what == "regressed" and not g.findings),
+    )
+
+
+def is_worse(finding: Finding) -> bool:
+    """Other bits from other code are what an edit of a shader brings; from the same code they are worse."""
+    match finding.what:
+        case "improved":
+            return False
+        case "hash_changed":
+            return not finding.device_id and finding.cause != "code"
+        case "regressed" | "nmse_doubled" | "limit_crossed" | "nondeterministic":
+            return not finding.device_id
