@@ -3,7 +3,7 @@
 duckdb's own annotations are partial: this file is the only one that imports it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -55,9 +55,23 @@ FROM trials t JOIN series USING (device_id, case_id) JOIN nights USING (run_id)
      JOIN codes c ON t.code_hash = c.word JOIN drivers d ON t.driver = d.word
      JOIN outputs o ON t.hash = o.word JOIN verdicts v ON t.verdict = v.word
 """
+_SOME_SERIES = """
+SELECT * FROM read_parquet($files, union_by_name = true)
+WHERE case_id IN (SELECT unnest($case_ids)) AND device_id IN (SELECT unnest($device_ids))
+ORDER BY started_at, run_id
+"""
 _ONE_SERIES = """
 SELECT * FROM read_parquet($files, union_by_name = true)
 WHERE case_id = $case_id AND device_id = $device_id ORDER BY started_at, run_id
+"""
+_FAILURES = """
+SELECT run_id, device_id, case_id, verdict, reason, code_hash, driver
+FROM read_parquet($files, union_by_name = true)
+WHERE role = 'op' AND verdict NOT IN ('pass', 'infra') ORDER BY run_id, case_id, device_id
+"""
+_WALL = """
+SELECT DISTINCT run_id, device_id, case_id FROM read_parquet($files, union_by_name = true)
+WHERE clock = 'wall'
 """
 
 
@@ -162,6 +176,40 @@ def night_table(files: Mapping[str, Path]) -> NightTable:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class FailedTrial:
+    """A trial of a variant that did not pass, for a reason that is not infrastructure's."""
+
+    run_id: str
+    device_id: str
+    case_id: str
+    verdict: str
+    reason: str
+    code_hash: str
+    driver: str
+
+
+def failed_trials(files: Sequence[Path]) -> list[FailedTrial]:
+    """Oldest run first.
+
+    Raises:
+        InfraError: a file is missing or damaged.
+    """
+    with _Connection() as ask:
+        return [FailedTrial(**row) for row in ask.rows(_FAILURES, {"files": [str(p) for p in files]})]
+
+
+def wall_clocked(files: Sequence[Path]) -> set[tuple[str, str, str]]:
+    """(run, device, case) of trials that the wall clock timed, because no GPU timer could be trusted.
+
+    Raises:
+        InfraError: a file is missing or damaged.
+    """
+    with _Connection() as ask:
+        rows = ask.rows(_WALL, {"files": [str(p) for p in files]})
+        return {(row["run_id"], row["device_id"], row["case_id"]) for row in rows}
+
+
 def one_series(files: Sequence[Path], device_id: str, case_id: str) -> list[dict[str, Any]]:
     """Every trial of one case on one device, oldest first, with raw samples where they are kept.
 
@@ -172,6 +220,29 @@ def one_series(files: Sequence[Path], device_id: str, case_id: str) -> list[dict
     with _Connection() as ask:
         rows = ask.rows(_ONE_SERIES, values)
     return [dict.fromkeys(SAMPLES, None) | row for row in rows]
+
+
+def some_series(
+    files: Sequence[Path], wanted: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """``one_series`` of many at once: (device, case) → its trials; in the time of a few.
+
+    Raises:
+        InfraError: a file is missing or damaged.
+    """
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {key: [] for key in wanted}
+    if not found:
+        return found
+    values = {
+        "files": [str(path) for path in files],
+        "case_ids": sorted({case_id for _, case_id in found}),
+        "device_ids": sorted({device_id for device_id, _ in found}),
+    }
+    with _Connection() as ask:
+        for row in ask.rows(_SOME_SERIES, values):
+            if (key := (row["device_id"], row["case_id"])) in found:
+                found[key].append(dict.fromkeys(SAMPLES, None) | row)
+    return found
 
 
 class _Connection:
