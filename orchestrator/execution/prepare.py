@@ -122,6 +122,7 @@ class Preparer:
             repeats=sampling.repeats,
             replays=sampling.replays,
             idle_replays=sampling.idle_replays,
+            min_effect=sampling.min_effect,
         )
         try:
             digests = [self._shaders.digest(loaded, rendered, p) for p in rendered.passes]

@@ -19,7 +19,7 @@ from orchestrator.planning.matrix import Sampling
 from orchestrator.storage.blobs import BlobStore
 from tests.unit.execution.toy_kernel import TEMPLATE, Doubling, load, point
 
-SAMPLING = Sampling(repeats=7, warmup=2, replays=3, deadline_s=11, warmup_ms=400)
+SAMPLING = Sampling(repeats=7, warmup=2, replays=3, deadline_s=11, warmup_ms=400, min_effect=0.03)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_job_holds_everything_by_content(
     x = kernel.inputs(point())["x"]
     assert (job.case_id, job.attempt, job.api, job.label) == (point().case_id, 1, "gles", point().label)
     assert (job.repeats, job.warmup, job.replays, job.deadline_ms) == (7, 2, 3, 11_000)
-    assert job.warmup_ms == 400
+    assert (job.warmup_ms, info.min_effect) == (400, 0.03)
     assert [(b.name, b.role, b.dtype, b.count) for b in job.buffers] == [
         ("x", "in", "f32", 5),
         ("o", "out", "f32", 5),
