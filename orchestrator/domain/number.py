@@ -3,7 +3,7 @@
 import math
 from typing import Annotated
 
-from pydantic import PlainSerializer
+from pydantic import PlainSerializer, WithJsonSchema
 
 
 def _json_number(value: float) -> float | str:
@@ -11,4 +11,8 @@ def _json_number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-Number = Annotated[float, PlainSerializer(_json_number, when_used="json")]
+Number = Annotated[
+    float,
+    PlainSerializer(_json_number, when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}, mode="serialization"),
+]
