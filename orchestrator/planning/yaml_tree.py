@@ -77,28 +77,31 @@ class _Frame:
         return isinstance(self.node, Fields) and self.key is None
 
 
-def read_tree(data: bytes) -> tuple[Node | None, list[Problem]]:
+def read_tree(
+    data: bytes, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_NODES
+) -> tuple[Node | None, list[Problem]]:
     """The document's root (None when empty) and its duplicate keys.
 
     Raises:
-        YamlSyntaxError: not UTF-8, not YAML, or beyond MAX_BYTES, MAX_NODES or MAX_DEPTH.
+        YamlSyntaxError: not UTF-8, not YAML, or beyond ``max_bytes``, ``max_nodes`` or MAX_DEPTH.
     """
-    if len(data) > MAX_BYTES:
-        raise YamlSyntaxError(1, f"the file has more than {MAX_BYTES} bytes; split it")
+    if len(data) > max_bytes:
+        raise YamlSyntaxError(1, f"the file has more than {max_bytes} bytes; split it")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         line = data.count(b"\n", 0, e.start) + 1
         raise YamlSyntaxError(line, f"byte 0x{data[e.start]:02x} is not UTF-8; save the file as UTF-8") from e
-    builder = _Builder()
+    builder = _Builder(max_nodes)
     for event in events(text):
         builder.feed(event)
     return builder.root, builder.problems
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, max_nodes: int) -> None:
         self.root: Node | None = None
+        self._max_nodes = max_nodes
         self.problems: list[Problem] = []
         self._stack: list[_Frame] = []
         self._anchors: dict[str, tuple[Node, int] | None] = {}
@@ -111,7 +114,7 @@ class _Builder:
             case "document":
                 self._documents += 1
                 if self._documents > 1:
-                    raise YamlSyntaxError(event.line, "a second document (---); one file holds one matrix")
+                    raise YamlSyntaxError(event.line, "a second document (---); a file holds one")
             case "scalar":
                 self._scalar(event)
             case "alias":
@@ -181,8 +184,8 @@ class _Builder:
 
     def _spend(self, nodes: int, line: int) -> None:
         self._count += nodes
-        if self._count > MAX_NODES:
-            raise YamlSyntaxError(line, f"more than {MAX_NODES} values once aliases are expanded")
+        if self._count > self._max_nodes:
+            raise YamlSyntaxError(line, f"more than {self._max_nodes} values once aliases are expanded")
 
     def _where(self) -> str:
         if not self._stack:

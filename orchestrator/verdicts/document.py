@@ -23,9 +23,6 @@ def document(
     counts = {word: sum(r.verdict == word for r in rows) for word in WORDS.values()}
     counts["numerics"] = sum(f.kind == "numerics" for f in found)
     counts["phones"] = sum(bool(f.device_id) for f in found)
-    counts["acknowledged"] = sum(
-        f.triage is not None and f.triage.state in ("acknowledged", "noise") for f in found
-    )
     return Findings(
         run_id=results.run.run_id,
         suite=results.run.suite,

@@ -103,12 +103,12 @@ def _finding(
     before = judged.before(lead)
     cause = judged.cause(test, showing)
     old, new = judged.environment(lead, before), judged.environment(lead, -1)
-    epoch = int(judged.nights.epoch[lead, -1])
     speed = Speed.REGRESSED if delta > 0 else Speed.IMPROVED
     word = "regressed" if speed is Speed.REGRESSED else "improved"
     change = exp(delta) - 1
     # The second measurement may have asked a phone that shows nothing.
     asked = showing if device_id else judged.series_of(test)
+    epoch = max(int(judged.nights.epoch[s, -1]) for s in asked)
     again = sentence(judged, asked)
     return Finding(
         finding_id=stable_id(
@@ -182,6 +182,8 @@ def _numeric(soc: str, case_id: str, flag: _Wrong, items: Sequence[Flagged], jud
     old, new = judged.environment(series, before), judged.environment(series, -1)
     code_before, code_after = judged.code(series, before), judged.code(series, -1)
     cause: Cause = "code" if code_before != code_after else "driver" if old != new else "environment"
+    # Nondeterminism is held against nothing, and an accepted one stays accepted.
+    epoch = 0 if flag == "nondeterministic" else int(judged.nights.numerics_epoch[series, -1])
     ratio = first.after.nmse / first.before.nmse if first.before.nmse > 0 else nan
     words = {
         "hash_changed": f"another output: {first.before.hash[:8]} → {first.after.hash[:8]}",
@@ -191,7 +193,9 @@ def _numeric(soc: str, case_id: str, flag: _Wrong, items: Sequence[Flagged], jud
         "nondeterministic": f"{first.after.other} of {first.after.executions} executions differ",
     }
     return Finding(
-        finding_id=stable_id({"numerics": flag, "soc": soc, "case": case_id, "baseline": first.before.hash}),
+        finding_id=stable_id(
+            {"numerics": flag, "soc": soc, "case": case_id, "baseline": first.before.hash, "epoch": epoch}
+        ),
         kind="numerics",
         what=flag,
         soc=soc,

@@ -1,13 +1,14 @@
 """The whole way of one run: history in, ``Findings`` out, and what the night says of its series kept."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from orchestrator.domain.confirmation import Confirmation
-from orchestrator.domain.finding import Findings, Triage
+from orchestrator.domain.finding import Findings
 from orchestrator.domain.results import RunResults
 from orchestrator.history.history import History
 from orchestrator.verdicts.confirming import confirmed
+from orchestrator.verdicts.decided import Decided, counted
 from orchestrator.verdicts.document import document
 from orchestrator.verdicts.findings import (
     grouped,
@@ -17,23 +18,10 @@ from orchestrator.verdicts.findings import (
     unconfirmed_findings,
 )
 from orchestrator.verdicts.memory import freeze, keep
-from orchestrator.verdicts.nights import Nights, Restarts, load
+from orchestrator.verdicts.nights import Nights, load
 from orchestrator.verdicts.numerics import flags
 from orchestrator.verdicts.phones import everything
 from orchestrator.verdicts.speed import Judged, judge
-
-
-def _never(_device: str, _case: str, _run: str) -> int:
-    return 0
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What people decided (``triage``)."""
-
-    triage: Mapping[str, Triage] = field(default_factory=dict[str, Triage])
-    """Finding id → decision."""
-    restarts: Restarts = _never
 
 
 def first_look(history: History, results: RunResults, decided: Decided | None = None) -> Judged:
@@ -77,7 +65,8 @@ def judge_run(
     keep(history, results, judged)
     freeze(history, judged, results)
     told = document(results, judged, found, [*everything(judged), *groups], flagged)
-    return replace(told, unconfirmed=triaged(unconfirmed_findings(judged), decided.triage))
+    told = replace(told, unconfirmed=triaged(unconfirmed_findings(judged), decided.triage))
+    return counted(told, decided, results.run.started_at)
 
 
 def _known_socs(history: History, nights: Nights, known: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """A suite's nights out of the history, as the analysis wants them: series × nights, the last one tonight."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,16 +8,16 @@ import numpy as np
 from orchestrator.analysis.speed.baseline import History as Past
 from orchestrator.analysis.speed.baseline import Tonight
 from orchestrator.analysis.speed.rows import Bools, Ints
+from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
 from orchestrator.history.query import NightTable, night_table
+from orchestrator.triage.restarts import Restarts
 
 NIGHTS = 90
 """That are looked at: the weekly scan's span; baselines take the last 14 accepted ones of these."""
 UNJUDGED = -1
-
-Restarts = Callable[[str, str, str], int]
-"""(device, case, run) → how often a person accepted a shift of the series up to that run."""
+_MOVED = (SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,9 @@ class Nights:
     said: Ints
     """(series, nights) code of ``verdicts.SPEEDS``; −1: not judged then."""
     epoch: Ints
-    """(series, nights)"""
+    """(series, nights) How often a person accepted a shift of its speed up to then."""
+    numerics_epoch: Ints
+    """(series, nights) The same of what it computes."""
     os_build: list[list[str]]
     """[series][night]; empty where the device was not there."""
     sentinel: Bools
@@ -71,14 +73,16 @@ def chosen(runs: Sequence[StoredRun], until: str) -> list[StoredRun]:
     return sorted(by_night.values(), key=lambda r: (r.started_at, r.run_id))[-NIGHTS:]
 
 
-def load(history: History, suite: str, until: str, restarts: Restarts) -> Nights:
+def load(history: History, suite: str, until: str, restarts: Restarts | None = None) -> Nights:
     """
     Args:
         until: run id of tonight, which is in the history.
+        restarts: accepted shifts.
 
     Raises:
         InfraError: a file of the history is missing or damaged.
     """
+    restarts = restarts or Restarts()
     runs = chosen(history.runs(suite), until)
     table = night_table({run.run_id: history.path(run) for run in runs})
     shape = table.log_ns.shape
@@ -92,13 +96,35 @@ def load(history: History, suite: str, until: str, restarts: Restarts) -> Nights
             said[row, night], accepted[row, night] = known.get(series, (UNJUDGED, False))
     builds = history.environments(table.runs)
     frozen = history.sentinels()
+    socs = history.socs({device for device, _ in table.series}) if restarts else {}
+    epoch, numerics_epoch = _restarted(table, restarts, socs, accepted, said)
     return Nights(
         table=table,
         accepted=accepted,
         said=said,
-        epoch=np.array(
-            [[restarts(device, case, run) for run in table.runs] for device, case in table.series], np.int64
-        ).reshape(shape),
+        epoch=epoch,
+        numerics_epoch=numerics_epoch,
         os_build=[[builds.get((run, device), "") for run in table.runs] for device, _ in table.series],
         sentinel=np.array([case in frozen.get(device, ()) for device, case in table.series], np.bool_),
     )
+
+
+def _restarted(
+    table: NightTable, restarts: Restarts, socs: Mapping[str, str], accepted: Bools, said: Ints
+) -> tuple[Ints, Ints]:
+    """Epochs of speed and of numerics. Nights that told an accepted shift are the first ones of the new
+    baseline: ``accepted`` has them from now on."""
+    runs = np.array(table.runs)
+    epoch, numerics = (np.zeros(table.log_ns.shape, np.int64) for _ in range(2))
+    if not restarts:
+        return epoch, numerics
+    for row, (device, case) in enumerate(table.series):
+        soc = socs.get(device, "")
+        for restart in restarts.of_series("speed", soc, device, case):
+            later = runs >= restart.since
+            epoch[row] += later
+            told = later & (runs <= restart.seen_in) & np.isin(said[row], _MOVED)
+            accepted[row] |= told & np.isfinite(table.log_ns[row])
+        for restart in restarts.of_series("numerics", soc, device, case):
+            numerics[row] += runs >= restart.since
+    return epoch, numerics

@@ -61,13 +61,13 @@ def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Fl
 def _baselines(nights: Nights, series: int, pinned: Sequence[str]) -> Iterator[tuple[int, bool]]:
     """Nights to compare with, and whether it is the hash that is compared."""
     table = nights.table
-    same = nights.epoch[series, :-1] == nights.epoch[series, -1]
+    same = nights.numerics_epoch[series, :-1] == nights.numerics_epoch[series, -1]
     there = np.flatnonzero((table.hash[series, :-1] >= 0) & same).tolist()
     if not there:
         return
     yield there[-1], True
     kept = (table.runs.index(run) for run in pinned if run in table.runs[:-1])
-    yield next((night for night in kept if table.hash_text(series, night)), there[0]), False
+    yield next((n for n in kept if n in there and table.hash_text(series, n)), there[0]), False
 
 
 def _tonight(trial: Trial, limit: float) -> NumericNight:

@@ -44,7 +44,7 @@ def laughs(levels: int) -> bytes:
         (b"a: 1\n\tb: 2", 2, "not YAML: a tab; use spaces"),
         (b"a: [1, 2\nb: 3", 2, "not YAML: "),
         (b"a: 'never ends", 1, "not YAML: "),
-        (b"a: 1\n---\nb: 2", 2, "a second document (---); one file holds one matrix"),
+        (b"a: 1\n---\nb: 2", 2, "a second document (---); a file holds one"),
         (b"? [a, b]\n: 1", 1, "a key must be a plain word"),
         (b"a: &x {b: 1}\nc: {<<: *x}", 2, 'merge keys ("<<") are not supported'),
         (b"%YAML 9", 1, "not YAML: "),

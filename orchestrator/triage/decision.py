@@ -1,0 +1,90 @@
+"""A decision about one finding or several, as a file of the triage folder holds it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from math import exp
+
+from orchestrator.domain.finding import Finding, Triage, TriageState
+
+NEVER = "never"
+EXPIRING: tuple[TriageState, ...] = ("acknowledged", "noise")
+"""A person says until when; the others end by what is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A finding as a reviewer of the file reads it, and what an accepted shift has to know of it."""
+
+    finding_id: str
+    soc: str
+    what: str
+    """As ``Finding.what``."""
+    case_id: str = ""
+    """Empty: all cases of the SoC together."""
+    case: str = ""
+    """Label."""
+    device: str = ""
+    """Of a finding of one phone."""
+    effect: str = ""
+    """``6.1 % slower``"""
+    since: str = ""
+    """First run that shows it."""
+    line: int = 0
+    """In its file; 0: not read from one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    state: TriageState
+    owner: str
+    about: str
+    """One sentence: of the group, or of the finding."""
+    run: str
+    """That it was decided about: the last one that is known to show its findings."""
+    decided: str
+    """UTC, ISO 8601."""
+    subjects: tuple[Subject, ...]
+    note: str = ""
+    link: str = ""
+    expires: str = ""
+    """Date; empty: never."""
+    month: str = ""
+    """``2026-12``: name of its file."""
+    line: int = field(default=0, compare=False)
+
+    def triage(self, started_at: str) -> Triage:
+        """As a finding of a run that started then carries it."""
+        again = self.state == "fixed" and moment(started_at) > moment(self.decided)
+        return Triage(self.state, self.owner, self.note, self.link, self.expires, self.decided, again)
+
+    def without(self, finding_ids: Iterable[str]) -> "Decision":
+        gone = set(finding_ids)
+        return replace(self, subjects=tuple(s for s in self.subjects if s.finding_id not in gone))
+
+
+def subject_of(finding: Finding, label: str) -> Subject:
+    return Subject(
+        finding_id=finding.finding_id,
+        soc=finding.soc,
+        what=finding.what,
+        case_id=finding.case_id,
+        case=label,
+        device=finding.device_id,
+        effect=effect_text(finding.effect) if finding.kind == "speed" else finding.detail,
+        since=finding.since,
+    )
+
+
+def effect_text(effect: float) -> str:
+    """Of a log ratio of latency: ``6.1 % slower``."""
+    change = exp(effect) - 1
+    return f"{abs(change):.1%} {'slower' if change > 0 else 'faster'}".replace("%", " %")
+
+
+def moment(text: str) -> datetime:
+    """UTC where the text does not say; the beginning of time where it says nothing."""
+    if not text:
+        return datetime.min.replace(tzinfo=UTC)
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
