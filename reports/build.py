@@ -74,7 +74,9 @@ def build_report(
         results_pages = {p.soc: p.file_name for p in pages}
         every = soc_file_names(dict.fromkeys([*results_pages, *socs_of(findings)]))
         wanted = {soc: every[soc] for soc in socs_of(findings)}
-        changes = build_changes(results, findings, series or {}, short, results_pages, wanted)
+        older = {i: info.case for i, info in known.items()}
+        told = frozenset(f.finding_id for f in alerts(findings, today))
+        changes = build_changes(results, findings, series or {}, older, results_pages, wanted, told)
     return ReportModel(
         run=results.run,
         summary=summarise(

@@ -38,7 +38,10 @@ MAX_LISTED = 400
 """Rows of a list of changes or missing results; further ones are counted."""
 MAX_CARDS = 24
 """Groups of a page; those with most findings first."""
-MAX_IN_CARD = 5
+MAX_IN_CARD = 3
+"""Findings of a card that are not folded."""
+MAX_FOLDED = 100
+"""Findings of a card, folded ones with them."""
 MAX_LOGS_CHARACTERS = 200_000
 """Logs inlined in one page, together."""
 
@@ -111,10 +114,14 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "changes": model.changes,
         "max_cards": MAX_CARDS,
         "max_in_card": MAX_IN_CARD,
+        "max_folded": MAX_FOLDED,
         "glyphs": words.GLYPHS,
         "kinds": words.KINDS,
         "said": words.name,
         "causes": words.CAUSES,
+        "confirmed": words.CONFIRMED,
+        "night": words.night,
+        "long_night": words.long_night,
         "effect": words.change,
         "plural": words.plural,
         "verdicts": words.VERDICTS,
@@ -172,6 +179,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "plain": numbers.plain,
     "units": numbers.units,
     "duration": numbers.duration,
+    "latency": words.latency,
     "ms": numbers.milliseconds,
     "percent": numbers.percent,
     "ratio": numbers.ratio,

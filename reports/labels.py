@@ -19,7 +19,7 @@ class Labels:
     """``attention_flash precision=fp32 tile=64x8 seq=512``, with ``common`` said elsewhere."""
 
     def __init__(self, cases: Iterable[Case]) -> None:
-        every = [_values(case) for case in cases]
+        every = [values_of(case) for case in cases]
         self.common: Mapping[str, str] = {
             name: value
             for name, value in (every[0] if every else {}).items()
@@ -27,7 +27,7 @@ class Labels:
         }
 
     def short(self, case: Case) -> str:
-        return " ".join([case.kernel, *self._own(_values(case))])
+        return " ".join([case.kernel, *self._own(values_of(case))])
 
     def workload(self, case: Case) -> str:
         """Op, shape and inputs."""
@@ -42,5 +42,6 @@ def _workload(case: Case) -> dict[str, str]:
     return values | {"inputs": case.inputs, "seed": str(case.seed)}
 
 
-def _values(case: Case) -> dict[str, str]:
+def values_of(case: Case) -> dict[str, str]:
+    """Axes, shape and inputs by name, as texts, in the order of the matrix."""
     return {name: axis_text(value) for name, value in case.axes.items()} | _workload(case)

@@ -2,60 +2,72 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from orchestrator.domain.case import Case
 from orchestrator.domain.finding import DeviceNight, Finding, Findings, SeriesRow
 from orchestrator.domain.results import RunResults
-from reports.changes.cards import MAX_DETAILS, cards, entry, ordered
+from reports.changes.cards import MAX_DETAILS, Places, cards, entry, on_page, ordered
 from reports.changes.detail import Details
 from reports.changes.evidence import Row
-from reports.changes.fleet import phone_nights, sensitivity
+from reports.changes.fleet import common_shift, phone_nights
+from reports.changes.method import parameters, sensitivity
 from reports.changes.model import Changes, SocChanges, Tally
+from reports.changes.naming import Names
 from reports.changes.rows import by_importance, first_rows, table_csv, table_data
-from reports.changes.words import VERDICTS, plural
+from reports.changes.words import VERDICTS, dated, plural
 
 TALLIES = ("regressed", "improved", "numerics", "inconclusive", "missing", "new", "same", "acknowledged")
 """As the findings count them."""
+MAX_WHYS = 5
+"""Reasons for no verdict that stand at the top of a page."""
 
 
 def build_changes(
     results: RunResults,
     found: Findings,
     series: Mapping[str, Sequence[Row]],
-    labels: Mapping[str, str],
+    older: Mapping[str, Case],
     result_pages: Mapping[str, str],
     file_names: Mapping[str, str],
+    told: frozenset[str] | None = None,
 ) -> Changes:
     """A page of every SoC that findings, series or phones name.
 
     Args:
         series: finding id → trials of its case, as the history keeps them; findings without them have
             fewer charts.
-        labels: case id → short name.
+        older: case id → case of earlier runs, for what this one does not plan any more.
         result_pages: SoC → page with this run's results.
         file_names: SoC → ``soc-NAME.html``, for all SoCs of ``found``.
+        told: findings that nobody has dealt with; None: what is triaged or expected is dealt with.
     """
     pages = {soc: name.replace("soc-", "changes-", 1) for soc, name in file_names.items()}
-    names = {d.device_id: d.name for d in results.devices}
-    per_soc = ordered(found)
+    phones = {d.device_id: d.name for d in results.devices}
+    names = Names(_cases(results, found, older))
+    places = Places(pages, {}, phones, told)
+    per_soc = ordered(found, names, places)
     anchors = {
         f.finding_id: f"f{number}"
         for own in per_soc.values()
         for number, f in enumerate(own[:MAX_DETAILS], 1)
     }
-    every_card = cards(found, labels, pages, anchors)
+    places = replace(places, anchors=anchors)
+    every_card = cards(found, names, places)
     rows: dict[str, list[SeriesRow]] = defaultdict(list)
     devices: dict[str, list[DeviceNight]] = defaultdict(list)
     for row in found.series:
         rows[row.soc].append(row)
     for device in found.devices:
         devices[device.soc].append(device)
-    details = Details(results, found, series, names, labels)
+    details = Details(results, found, series, phones)
     socs: list[SocChanges] = []
     for soc in file_names:
         own = per_soc.get(soc, [])
         sorted_rows = by_importance(rows[soc])
         links = {f.case_id: anchors[f.finding_id] for f in reversed(own) if f.finding_id in anchors}
         tallies = _tallies(sorted_rows, own)
+        shift, last = common_shift(devices[soc], found.nights)
         socs.append(
             SocChanges(
                 soc=soc,
@@ -64,20 +76,52 @@ def build_changes(
                 results_file=result_pages.get(soc, ""),
                 sentence=_sentence(tallies, sorted_rows, soc),
                 tallies=tallies,
-                cards=tuple(c for c in every_card if c.group.soc == soc),
-                details=tuple(details.of(entry(f, labels, pages, anchors)) for f in own[:MAX_DETAILS]),
+                not_judged=_not_judged(sorted_rows),
+                cards=tuple(c for card in every_card if (c := on_page(card, soc, found)) is not None),
+                unconfirmed=tuple(entry(f, names, places) for f in found.unconfirmed if f.soc == soc),
+                shift=shift,
+                shift_last=last,
+                details=tuple(details.of(entry(f, names, places)) for f in own[:MAX_DETAILS]),
                 left_out=max(0, len(own) - MAX_DETAILS),
                 rows=sorted_rows,
-                first_rows=first_rows(sorted_rows, labels, links),
-                data=table_data(sorted_rows, labels, links),
-                csv=table_csv(sorted_rows, labels),
-                kernels=tuple(sorted({labels.get(r.case_id, "").split(" ")[0] for r in sorted_rows} - {""})),
-                phones=phone_nights(devices[soc], found.nights, names, "fleet"),
+                first_rows=first_rows(sorted_rows, names, links),
+                data=table_data(sorted_rows, names, links),
+                csv=table_csv(sorted_rows, names),
+                kernels=tuple(sorted({names.kernel(r.case_id) for r in sorted_rows} - {""})),
+                phones=phone_nights(devices[soc], found.nights, phones, "fleet"),
                 sensitivity=sensitivity(sorted_rows),
             )
         )
     counts = tuple(Tally(name, found.counts.get(name, 0)) for name in TALLIES)
-    return Changes(found, counts, tuple(socs), every_card, names, labels)
+    return Changes(
+        findings=found,
+        sentence=dated(found.sentence, found.nights),
+        not_measured=tuple(dated(text, found.nights) for text in found.not_measured),
+        tallies=counts,
+        socs=tuple(socs),
+        cards=every_card,
+        names=phones,
+        shared=names.shared,
+        parameters=parameters(found.method),
+    )
+
+
+def _cases(results: RunResults, found: Findings, older: Mapping[str, Case]) -> dict[str, Case]:
+    """Of what the findings speak of; probes and unplanned cases would only make names longer."""
+    known = {**older, **{i: info.case for i, info in results.cases.items()}}
+    named = {r.case_id for r in found.series} | {f.case_id for f in (*found.findings, *found.unconfirmed)}
+    return {i: case for i, case in known.items() if i in named}
+
+
+def _not_judged(rows: Sequence[SeriesRow]) -> tuple[str, ...]:
+    """``4 variants inconclusive: 5 of 7 nights that a baseline needs``, the most frequent reason first."""
+    by = Counter((r.verdict, r.why) for r in rows if r.verdict in ("inconclusive", "missing"))
+    told = [
+        f"{plural(n, 'variant')} {verdict}" + (f": {why}" if why else "")
+        for (verdict, why), n in by.most_common(MAX_WHYS)
+    ]
+    left = sum(by.values()) - sum(n for _, n in by.most_common(MAX_WHYS))
+    return (*told, *([f"{plural(left, 'variant')} for other reasons, which the table names"] if left else []))
 
 
 def socs_of(found: Findings) -> tuple[str, ...]:

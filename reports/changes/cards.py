@@ -1,124 +1,216 @@
-"""Groups of findings with one cause, and each finding in one line."""
+"""Groups of findings with one cause, on one SoC or several, and each finding in one line."""
 
 import math
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from markupsafe import Markup
-
 from orchestrator.domain.finding import Finding, Findings, Group, SeriesRow
-from reports.changes.model import Card, Entry
-from reports.changes.words import change, error_change, history_words, name
+from reports.changes.loose import loose_groups
+from reports.changes.model import Card, Entry, Part, Spark
+from reports.changes.naming import Names
+from reports.changes.words import change, dated, error_change, history_words, long_night, night, plural
 from reports.svg.sparkline import sparkline
 
 MAX_DETAILS = 40
 """Findings of a page with all their charts; further ones stand in groups, table and findings.json."""
 
 
-def cards(
-    found: Findings, labels: Mapping[str, str], pages: Mapping[str, str], anchors: Mapping[str, str]
-) -> tuple[Card, ...]:
-    """Every finding once: groups first seen first, then findings in no group by themselves.
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a card's links lead."""
 
-    Args:
-        pages: SoC → file name of its page.
-        anchors: finding id → anchor of its detail.
+    pages: Mapping[str, str]
+    """SoC → file name of its page."""
+    anchors: Mapping[str, str]
+    """Finding id → anchor of its detail."""
+    phones: Mapping[str, str]
+    """Device id → its name."""
+    told: frozenset[str] | None = None
+    """Ids of findings that nobody has dealt with; None: what is triaged or expected is dealt with."""
+
+    def settled(self, finding: Finding) -> bool:
+        if self.told is not None:
+            return finding.finding_id not in self.told
+        return bool(finding.expected) or (finding.triage is not None and finding.triage.state != "new")
+
+
+def every_group(
+    found: Findings, names: Names, phones: Mapping[str, str]
+) -> list[tuple[Group, list[Finding]]]:
+    """Each finding once, in the first group that has it; those in none are put together here.
+
+    A group that has none from the start is a SoC whose variants moved together.
     """
     by_id = {f.finding_id: f for f in found.findings}
-    history: dict[tuple[str, str], SeriesRow] = {(r.soc, r.case_id): r for r in found.series}
-    made: list[Card] = []
     used: set[str] = set()
+    made: list[tuple[Group, list[Finding]]] = []
     for group in found.groups:
         own = [by_id[i] for i in dict.fromkeys(group.findings) if i in by_id and i not in used]
         used.update(f.finding_id for f in own)
-        if own:
-            made.append(_card(group, own, labels, pages, anchors, history))
-    for finding in found.findings:
-        if finding.finding_id not in used:
-            sentence = f"{labels.get(finding.case_id, finding.case_id)} on {finding.device_id or finding.soc}"
-            alone = Group(
-                finding.finding_id,
-                sentence,
-                finding.cause,
-                finding.what,
-                finding.soc,
-                findings=[finding.finding_id],
-            )
-            made.append(_card(alone, [finding], labels, pages, anchors, history))
-    return tuple(sorted(made, key=_order))
+        if own or not group.findings:
+            made.append((group, own))
+    alone = [f for f in found.findings if f.finding_id not in used]
+    return [*made, *loose_groups(alone, names, phones)]
 
 
-def entry(
-    finding: Finding, labels: Mapping[str, str], pages: Mapping[str, str], anchors: Mapping[str, str]
-) -> Entry:
-    effect = change(finding.effect) if finding.kind == "speed" else error_change(finding.effect)
-    return Entry(
-        finding=finding,
-        label=labels.get(finding.case_id, finding.case_id),
-        change=effect,
-        page=pages.get(finding.soc, ""),
-        anchor=anchors.get(finding.finding_id, ""),
+def cards(found: Findings, names: Names, places: Places) -> tuple[Card, ...]:
+    """What nobody decided about first, then by number of findings and size; slower and faster alike."""
+    history = {(r.soc, r.case_id): r for r in found.series}
+    made = [
+        _card(found, group, own, names, places, history)
+        for group, own in every_group(found, names, places.phones)
+    ]
+    made.sort(key=lambda card: (card.settled, -_weight(card), -max(map(_size_of, card.entries), default=0.0)))
+    return tuple(replace(card, anchor=f"g{number}") for number, card in enumerate(made, 1))
+
+
+def on_page(card: Card, soc: str, found: Findings) -> Card | None:
+    """The card as the page of one SoC shows it: its findings, the other SoCs as a list; None: none there."""
+    own = tuple(e for e in card.entries if e.finding.soc == soc)
+    if not own:
+        return card if not card.entries and soc in (card.group.soc, *card.group.socs) else None
+    history = {(r.soc, r.case_id): r for r in found.series if r.soc == soc}
+    rows = [history[soc, e.finding.case_id].history for e in own if (soc, e.finding.case_id) in history]
+    return replace(
+        card,
+        change=_said(card.group, [e.finding for e in own]),
+        entries=own,
+        parts=tuple(p for p in card.parts if p.soc != soc),
+        spark=_spark(rows, found.nights),
+        confirmed=_confirmed([e.finding for e in own]),
     )
 
 
-def ordered(found: Findings) -> dict[str, list[Finding]]:
+def entry(finding: Finding, names: Names, places: Places) -> Entry:
+    effect = change(finding.effect) if finding.kind == "speed" else error_change(finding.effect)
+    called = names.of(finding.case_id)
+    return Entry(
+        finding=finding,
+        label=called.short,
+        full=called.full,
+        change=effect,
+        page=places.pages.get(finding.soc, ""),
+        anchor=places.anchors.get(finding.finding_id, ""),
+    )
+
+
+def ordered(found: Findings, names: Names, places: Places) -> dict[str, list[Finding]]:
     """SoC → its findings by what to read first: groups in turn, no large one hides another cause."""
-    by_id = {f.finding_id: f for f in found.findings}
     queues: dict[str, list[list[Finding]]] = defaultdict(list)
-    used: set[str] = set()
-    for group in found.groups:
-        own = [by_id[i] for i in dict.fromkeys(group.findings) if i in by_id and i not in used]
-        used.update(f.finding_id for f in own)
-        if own:
-            queues[own[0].soc].append(own)
-    for finding in found.findings:
-        if finding.finding_id not in used:
-            queues[finding.soc].append([finding])
+    for _, own in every_group(found, names, places.phones):
+        per_soc: dict[str, list[Finding]] = defaultdict(list)
+        for finding in own:
+            per_soc[finding.soc].append(finding)
+        for soc, findings in per_soc.items():
+            queues[soc].append(findings)
     made: dict[str, list[Finding]] = {}
     for soc, groups in queues.items():
-        groups.sort(key=lambda own: (_settled(own[0]), -_size(own[0])))
+        groups.sort(key=lambda own: (places.settled(own[0]), -_size(own[0])))
         longest = max(len(own) for own in groups)
         made[soc] = [own[i] for i in range(longest) for own in groups if i < len(own)]
     return made
 
 
 def _card(
+    found: Findings,
     group: Group,
     own: Sequence[Finding],
-    labels: Mapping[str, str],
-    pages: Mapping[str, str],
-    anchors: Mapping[str, str],
+    names: Names,
+    places: Places,
     history: Mapping[tuple[str, str], SeriesRow],
 ) -> Card:
+    rows = [history[f.soc, f.case_id].history for f in own if (f.soc, f.case_id) in history]
+    what = "variant"
+    if not own:
+        rows = [d.shift for d in found.devices if d.soc in (group.soc, *group.socs)]
+        what = "phone"
+    since = group.since or min((f.since for f in own if f.since), default="")
+    return Card(
+        group=group,
+        sentence=_sentence(group.sentence, found.nights, names),
+        change=_said(group, own),
+        entries=tuple(entry(f, names, places) for f in own),
+        parts=_parts(group, own, places),
+        spark=_spark(rows, found.nights, what),
+        settled=bool(own) and all(places.settled(f) for f in own),
+        since=night(since) if since else "",
+        since_full=f"{long_night(since)}, run {since}" if since else "",
+        confirmed=_confirmed(own),
+    )
+
+
+def _parts(group: Group, own: Sequence[Finding], places: Places) -> tuple[Part, ...]:
+    """By SoC, the largest effect first."""
+    per_soc: dict[str, list[Finding]] = defaultdict(list)
+    for finding in own:
+        per_soc[finding.soc].append(finding)
+    parts = [
+        Part(soc, places.pages.get(soc, ""), _said(group, findings), len(findings))
+        for soc, findings in sorted(per_soc.items(), key=lambda item: -_size(item[1][0]))
+    ]
+    return tuple(parts) if len(parts) > 1 else ()
+
+
+def _sentence(text: str, runs: Sequence[str], names: Names) -> str:
+    """Nights as dates and single cases by their name."""
+    return dated(re.sub(r"\bcase=([0-9a-f]{8,64})\b", lambda m: names.short(m[1]), text), runs)
+
+
+def _said(group: Group, own: Sequence[Finding]) -> str:
     effects = [f.effect for f in own if f.kind == "speed" and math.isfinite(f.effect)]
-    said = change(median(effects)) if effects else name(group.what)
-    rows = [history[f.soc, f.case_id] for f in own if (f.soc, f.case_id) in history]
-    return Card(group, said, tuple(entry(f, labels, pages, anchors) for f in own), _spark(rows))
+    if effects:
+        return change(median(effects))
+    ratios = [f.effect for f in own if f.kind == "numerics" and math.isfinite(f.effect) and f.effect]
+    if ratios:
+        return error_change(median(ratios))
+    return "" if own or not group.effect else change(group.effect)
 
 
-def _spark(rows: Iterable[SeriesRow]) -> Markup:
+def _spark(every: Iterable[Sequence[float]], runs: Sequence[str], what: str = "variant") -> Spark | None:
     """Mean over the group's cases, night by night."""
-    histories = [r.history for r in rows if r.history]
+    histories = [h for h in every if any(math.isfinite(v) for v in h)]
     if not histories:
-        return Markup("")
+        return None
+    mean = mean_history(histories)
+    words = f"mean of {plural(len(histories), what)}: {history_words(mean)}"
+    axis = runs[-len(mean) :]
+    return Spark(
+        sparkline(mean, words, stretch=True), night(axis[0]) if axis else "", night(axis[-1]) if axis else ""
+    )
+
+
+def mean_history(histories: Sequence[Sequence[float]]) -> list[float]:
+    """Aligned at the last night; NaN where none has a number."""
     longest = max(len(h) for h in histories)
     padded = [[math.nan] * (longest - len(h)) + list(h) for h in histories]
-    mean = [
-        fmean(known) if (known := [v for v in night if math.isfinite(v)]) else math.nan
-        for night in zip(*padded, strict=True)
+    return [
+        fmean(known) if (known := [v for v in values if math.isfinite(v)]) else math.nan
+        for values in zip(*padded, strict=True)
     ]
-    return sparkline(mean, f"mean of {len(histories)}: {history_words(mean)}")
 
 
-def _order(card: Card) -> tuple[bool, int, float]:
-    """What nobody decided about first, then by size; slower and faster alike."""
-    return card.settled, -len(card.entries), -_size(card.entries[0].finding)
+def _confirmed(own: Sequence[Finding]) -> str:
+    """``4 of 6 confirmed by a second measurement``; empty where none was asked for."""
+    answers = Counter(f.confirmed for f in own if f.confirmed != "not asked")
+    if not answers:
+        return ""
+    told = [f"{answers['yes']} of {len(own)} confirmed by a second measurement"]
+    if answers["no"]:
+        told.append(f"{answers['no']} not")
+    return ", ".join(told)
 
 
 def _size(finding: Finding) -> float:
     return abs(finding.effect) if math.isfinite(finding.effect) else 0.0
 
 
-def _settled(finding: Finding) -> bool:
-    return finding.triage is not None and finding.triage.state != "new"
+def _size_of(entry: Entry) -> float:
+    return _size(entry.finding)
+
+
+def _weight(card: Card) -> int:
+    """Findings; what a whole SoC did together comes first."""
+    return len(card.entries) or 1_000_000

@@ -8,8 +8,9 @@ from orchestrator.domain.results import RunResults
 from reports.changes import places, samples
 from reports.changes.events import Event, events
 from reports.changes.evidence import Night, Row, nights, phones
-from reports.changes.model import Chart, Detail, Entry, Numbers, Phone
-from reports.changes.words import CAUSES, CONFIRMED, change, long_night, night
+from reports.changes.facts import facts
+from reports.changes.model import Chart, Detail, Entry, Numbers, Phone, Turns
+from reports.changes.words import dated, long_night, night
 from reports.findings import repro_command
 from reports.numbers import plain, significant, units
 from reports.svg.history import Line, history_chart, lettered
@@ -32,11 +33,10 @@ class Details:
         found: Findings,
         series: Mapping[str, Sequence[Row]],
         names: Mapping[str, str],
-        labels: Mapping[str, str],
     ) -> None:
+        """``names``: device id → its name."""
         self._results, self._found, self._series = results, found, series
         self._names = dict(names)
-        self._labels = labels
         self._records = {d.device_id: d for d in results.devices}
         self._places = places.Places(results, found)
 
@@ -50,8 +50,10 @@ class Details:
         lines = [line for line in drawn if any(math.isfinite(v) for v in line.values)]
         return Detail(
             entry=entry,
-            facts=self._facts(finding),
+            sentence=dated(finding.detail, self._found.nights),
+            facts=facts(entry),
             phones=tuple(Phone(self._names.get(p.device_id, p.device_id), p) for p in finding.phones),
+            duels=tuple(Turns(self._names.get(d.device_id, d.device_id), d) for d in finding.duels),
             history=self._history(entry, lines, runs, told),
             lines=tuple(line.name for line in lines),
             events=self._events(runs, told),
@@ -134,29 +136,6 @@ class Details:
             made.append(("×", ", ".join(missing[:MAX_TOLD]) + more, "not measured"))
         return tuple(made)
 
-    def _facts(self, finding: Finding) -> tuple[tuple[str, str], ...]:
-        facts: list[tuple[str, str]] = [("Cause", f"{finding.cause}: {CAUSES[finding.cause]}")]
-        if finding.since:
-            facts.append(("Since", f"{long_night(finding.since)} (run {finding.since})"))
-        if finding.kind == "speed" and math.isfinite(finding.low) and math.isfinite(finding.high):
-            facts.append(("95 % interval", f"{change(finding.low)} to {change(finding.high)}"))
-        facts.append(("False discovery rate", f"q = {significant(finding.q, 2)}"))
-        facts.append(("Second measurement", CONFIRMED[finding.confirmed]))
-        if finding.baseline:
-            first, last = finding.baseline[0], finding.baseline[-1]
-            facts.append(
-                (
-                    "Baseline",
-                    f"{len(finding.baseline)} accepted nights, {long_night(first)} to {long_night(last)} "
-                    f"(last run {last})",
-                )
-            )
-        else:
-            facts.append(("Baseline", "none"))
-        facts.append(("Code", _pair(finding.code_before[:16], finding.code_after[:16])))
-        facts.append(("Driver and OS", _pair(finding.environment_before, finding.environment_after)))
-        return tuple(facts)
-
     def _numbers(self, finding: Finding, seen: Sequence[Night], lead: str) -> Numbers | None:
         own = [n for n in seen if n.device_id == lead]
         if finding.kind != "numerics" or not own:
@@ -184,8 +163,10 @@ class Details:
         return "" if record is None else repro_command(self._results.run, finding.case_id, record)
 
     def _duel(self, finding: Finding, lead: str) -> str:
-        """Both runs' code measured in turns on one phone."""
+        """Both runs' code measured in turns on one phone; nothing where they ran the same code."""
         if finding.kind != "speed" or not finding.baseline or not lead:
+            return ""
+        if finding.code_before == finding.code_after:
             return ""
         words = [finding.baseline[-1], self._found.run_id, "--case", finding.case_id, "--device", lead]
         return "tilefarm duel " + " ".join(w if w.startswith("--") else shell_word(w) for w in words)
@@ -193,9 +174,3 @@ class Details:
 
 def _size(phone: PhoneChange) -> float:
     return abs(phone.effect) if math.isfinite(phone.effect) else 0.0
-
-
-def _pair(before: str, after: str) -> str:
-    if before == after:
-        return f"{after or 'not known'}, unchanged"
-    return f"{before or 'not known'} → {after or 'not known'}"

@@ -1,5 +1,6 @@
 """What happened to a series besides being measured: other code, driver or phone, nights without it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,7 +38,7 @@ def events(found: Sequence[Night], runs: Sequence[str], names: dict[str, str]) -
                 text = f"code {before.code_hash[:10] or 'unknown'} → {after.code_hash[:10] or 'unknown'}"
                 seen.setdefault((index, "code", text), []).append(device)
             if before.environment != after.environment:
-                text = f"{_cut(before.environment)} → {_cut(after.environment)}"
+                text = " → ".join(_cut(side) for side in differences(before.environment, after.environment))
                 seen.setdefault((index, "driver", text), []).append(device)
     changed = [
         Event(index, kind, text if kind == "code" else f"{text} on {_list(devices, names)}")
@@ -75,6 +76,14 @@ def _missing(found: Sequence[Night], runs: Sequence[str]) -> list[Event]:
 def _list(devices: Sequence[str], names: dict[str, str]) -> str:
     shown = [names.get(d, d) for d in devices[:3]]
     return ", ".join(shown) + (f" and {len(devices) - 3} more" if len(devices) > 3 else "")
+
+
+def differences(before: str, after: str) -> tuple[str, str]:
+    """What two environments do not share, ``OpenGL ES 3.2 V@0740.0`` and ``OpenGL ES 3.2 V@0744.1``; in full
+    where one side would be empty."""
+    old, new = (re.split(r"[;,] ", text) for text in (before, after))
+    gone, came = ([w for w in a if w not in b] for a, b in ((old, new), (new, old)))
+    return ("; ".join(gone), "; ".join(came)) if gone and came else (before, after)
 
 
 def _cut(text: str) -> str:

@@ -1,15 +1,16 @@
-"""Phones over the nights, and what change the night would have shown."""
+"""Phones over the nights: what all variants of each did together, and its health."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.domain.finding import DeviceNight, SeriesRow
-from reports.changes.model import PhoneNights, Sensitivity
-from reports.changes.words import night
+from orchestrator.domain.finding import DeviceNight
+from reports.changes.cards import mean_history
+from reports.changes.model import PhoneNights, Spark
+from reports.changes.words import dated, history_words, night, plural, signed
+from reports.numbers import DASH
 from reports.svg.shift import shift_chart
+from reports.svg.sparkline import sparkline
 
-ENDS = (0.01, 0.02, 0.03, 0.05, 0.10, 0.20)
-"""Of detectable changes, as ratios minus one."""
 MAX_ENVIRONMENTS = 8
 
 
@@ -26,7 +27,8 @@ def phone_nights(
             f"{prefix}-p{number}", own, axis, device.shift, device.sentinels, [i for i, _ in changed[1:]]
         )
         told = tuple((night(axis[i]) if i < len(axis) else "", text) for i, text in changed)
-        made.append(PhoneNights(device, own, picture, told[-MAX_ENVIRONMENTS:]))
+        items = tuple(dated(item, runs) for item in device.items)
+        made.append(PhoneNights(device, own, picture, told[-MAX_ENVIRONMENTS:], items))
     return tuple(made)
 
 
@@ -39,16 +41,12 @@ def _changed(environment: Sequence[str]) -> list[tuple[int, str]]:
     return made
 
 
-def sensitivity(rows: Sequence[SeriesRow]) -> tuple[Sensitivity, ...]:
-    """Series by the smallest change that the night would have found with 80 % power."""
-    known = [
-        math.expm1(min(r.detectable, 20.0)) for r in rows if math.isfinite(r.detectable) and r.detectable > 0
-    ]
-    counts: list[tuple[str, int]] = []
-    low = 0.0
-    for end in ENDS:
-        counts.append((f"up to {end * 100:.0f} %", sum(low < v <= end for v in known)))
-        low = end
-    counts.append((f"above {ENDS[-1] * 100:.0f} %", sum(v > ENDS[-1] for v in known)))
-    counts.append(("not known", len(rows) - len(known)))
-    return tuple(Sensitivity(label, n, n / len(rows)) for label, n in counts if rows)
+def common_shift(devices: Sequence[DeviceNight], runs: Sequence[str]) -> tuple[Spark | None, str]:
+    """Mean over phones, night by night, and the last night's."""
+    known = [d.shift for d in devices if any(math.isfinite(v) for v in d.shift)]
+    if not known:
+        return None, DASH
+    mean = mean_history(known)
+    axis = runs[-len(mean) :] or [""]
+    words = f"common shift, mean of {plural(len(known), 'phone')}: {history_words(mean)}"
+    return Spark(sparkline(mean, words), night(axis[0]), night(axis[-1])), signed(mean[-1])

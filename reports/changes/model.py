@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from orchestrator.domain.finding import DeviceNight, Finding, Findings, Group, PhoneChange, SeriesRow
+from orchestrator.domain.finding import (
+    DeviceNight,
+    Finding,
+    Findings,
+    Group,
+    InTurns,
+    PhoneChange,
+    SeriesRow,
+)
+from reports.changes.naming import Shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,9 @@ class Entry:
 
     finding: Finding
     label: str
+    """Kernel and what varies."""
+    full: str
+    """Kernel and every axis."""
     change: str
     """``5.1 % slower``; of numerics the ratio of errors, or empty."""
     page: str
@@ -30,21 +42,49 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A card's findings on one of several SoCs."""
+
+    soc: str
+    page: str
+    change: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """A history in small, with the nights at its ends."""
+
+    picture: Markup
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """Findings with one cause."""
 
     group: Group
+    sentence: str
+    """The group's, nights as dates."""
     change: str
-    """Median over its findings."""
+    """Median over its findings; empty where none has a number."""
     entries: tuple[Entry, ...]
     """The largest effect first."""
-    spark: Markup
-    """Mean history of its cases; empty without any."""
-
-    @property
-    def settled(self) -> bool:
-        """A person decided about each of them."""
-        return all(e.finding.triage is not None and e.finding.triage.state != "new" for e in self.entries)
+    parts: tuple[Part, ...]
+    """SoC by SoC; empty: one only. On the page of a SoC: the other ones."""
+    spark: Spark | None
+    """Mean history of its cases."""
+    since: str
+    """``22 Nov``; empty: not known."""
+    since_full: str
+    """With year and run."""
+    confirmed: str
+    """What a second measurement said of how many; empty: none was asked for."""
+    settled: bool = False
+    """Each of them is dealt with."""
+    anchor: str = ""
+    """The same on every page that shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +101,14 @@ class Phone:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """A finding's duel on one phone."""
+
+    name: str
+    duel: InTurns
+
+
+@dataclass(frozen=True, slots=True)
 class Numbers:
     """Numerics of one phone before and after."""
 
@@ -74,8 +122,12 @@ class Detail:
     """Everything about one finding."""
 
     entry: Entry
+    sentence: str
+    """The finding's, nights as dates."""
     facts: tuple[tuple[str, str], ...]
     phones: tuple[Phone, ...]
+    duels: tuple[Turns, ...]
+    """Both codes in turns, where that was asked for."""
     history: Chart | None
     lines: tuple[str, ...]
     """Phones of that chart."""
@@ -101,6 +153,17 @@ class PhoneNights:
     picture: Markup
     environments: tuple[tuple[str, str], ...]
     """Night and environment, where it changed."""
+    items: tuple[str, ...]
+    """Sentences about its health, nights as dates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """Of the method, as people read it."""
+
+    name: str
+    value: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +181,12 @@ class TableRow:
 
     series: SeriesRow
     label: str
+    full: str
     change: str
     latency: str
     detectable: str
+    flags: tuple[str, ...]
+    """Words of numerics."""
     anchor: str
     spark: Markup
 
@@ -135,7 +201,15 @@ class SocChanges:
     """Page of this run's results; empty: no phone of the SoC took part."""
     sentence: str
     tallies: tuple[Tally, ...]
+    not_judged: tuple[str, ...]
+    """Sentences: how many variants have no verdict, and why."""
     cards: tuple[Card, ...]
+    unconfirmed: tuple[Entry, ...]
+    """Found first and not found again: no alarm."""
+    shift: Spark | None
+    """What all variants of its phones did together, mean over the phones."""
+    shift_last: str
+    """``+1.2 %``"""
     details: tuple[Detail, ...]
     left_out: int
     """Findings beyond the number of details."""
@@ -163,18 +237,27 @@ class Changes:
     """A night against its history."""
 
     findings: Findings
+    sentence: str
+    """The verdict, nights as dates."""
+    not_measured: tuple[str, ...]
     tallies: tuple[Tally, ...]
     socs: tuple[SocChanges, ...]
     cards: tuple[Card, ...]
     """Of all SoCs."""
     names: Mapping[str, str]
     """Device id → name."""
-    labels: Mapping[str, str]
+    shared: tuple[Shared, ...]
+    """What names leave out, kernel by kernel."""
+    parameters: tuple[Parameter, ...]
 
     @property
     def moved(self) -> bool:
         """Something is slower or has other numerics, and is not settled."""
         return any(soc.moved for soc in self.socs)
+
+    @property
+    def unwell(self) -> Sequence[PhoneNights]:
+        return [p for soc in self.socs for p in soc.phones if p.items]
 
     @property
     def entries(self) -> Sequence[Entry]:

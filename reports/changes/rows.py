@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.domain.finding import SeriesRow
 from reports.changes.model import TableRow
-from reports.changes.words import VERDICTS, change, history_words, name
-from reports.numbers import DASH, duration
+from reports.changes.naming import Names
+from reports.changes.words import VERDICTS, change, history_words, latency, name
+from reports.numbers import DASH
 from reports.svg.sparkline import sparkline
 from reports.text import visible
 
@@ -17,7 +18,25 @@ FIRST_ROWS = 100
 """Rows that need no script; also a page of the script's table."""
 MAX_LABEL = 400
 """Characters of a variant's name in the table, of a reason likewise."""
+MAX_WORD = 100
+"""Characters of one axis and its value in the script's table."""
 FLAGS = ("hash_changed", "nmse_doubled", "limit_crossed", "nondeterministic", "improved")
+FLAG_WORDS = (*FLAGS[:-1], "numerics_improved")
+"""As pages call them: the last one is not about speed."""
+COLUMNS = (
+    "soc",
+    "case_id",
+    "kernel",
+    "variant",
+    "verdict",
+    "log_ratio",
+    "detectable",
+    "latency_ns",
+    "phones",
+    "flags",
+    "why",
+)
+"""Of the CSV."""
 
 
 def by_importance(rows: Iterable[SeriesRow]) -> tuple[SeriesRow, ...]:
@@ -33,17 +52,17 @@ def _importance(row: SeriesRow) -> tuple[int, float, str]:
     return rank, -size, row.case_id
 
 
-def first_rows(
-    rows: Sequence[SeriesRow], labels: Mapping[str, str], anchors: Mapping[str, str]
-) -> tuple[TableRow, ...]:
+def first_rows(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, str]) -> tuple[TableRow, ...]:
     """``anchors``: case id → detail of its finding."""
     return tuple(
         TableRow(
             series=row,
-            label=label(row, labels),
+            label=visible(names.short(row.case_id), MAX_LABEL),
+            full=visible(names.full(row.case_id), MAX_LABEL),
             change=change_text(row),
-            latency=_latency(row),
+            latency=latency(row.latency_ns),
             detectable=_detectable(row),
+            flags=tuple(word for flag, word in zip(FLAGS, FLAG_WORDS, strict=True) if flag in row.flags),
             anchor=anchors.get(row.case_id, ""),
             spark=sparkline(row.history, history_words(row.history)),
         )
@@ -51,23 +70,20 @@ def first_rows(
     )
 
 
-def label(row: SeriesRow, labels: Mapping[str, str]) -> str:
-    return visible(labels.get(row.case_id, row.case_id), MAX_LABEL)
-
-
-def table_data(rows: Sequence[SeriesRow], labels: Mapping[str, str], anchors: Mapping[str, str]) -> str:
+def table_data(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, str]) -> str:
     """All rows for table.js; words that repeat stand once. No NaN, and nothing that ends a script element."""
     words, whys = _Words(), _Words()
+    shown: dict[int, str] = {}
     packed = [
         [
             VERDICTS.index(row.verdict),
-            [words.index(w) for w in label(row, labels).split(" ")],
+            _name(row, names, words, shown),
             _whole(row.effect, 1e4) if row.verdict not in ("new", "missing") else None,
             change_text(row),
             _whole(row.detectable, 1e4) or None,
             _detectable(row),
             _whole(row.latency_ns, 1.0) or None,
-            _latency(row),
+            latency(row.latency_ns),
             row.phones,
             sum(1 << FLAGS.index(f) for f in row.flags),
             whys.index(visible(row.why, MAX_LABEL)),
@@ -78,8 +94,10 @@ def table_data(rows: Sequence[SeriesRow], labels: Mapping[str, str], anchors: Ma
     ]
     data = {
         "verdicts": VERDICTS,
-        "flags": [name(f) for f in FLAGS],
+        "flags": [name(word) for word in FLAG_WORDS],
         "words": words.all,
+        "shown": {str(at): text for at, text in shown.items()},
+        "shared": {visible(s.kernel, MAX_WORD): visible(s.text, MAX_LABEL) for s in names.shared},
         "whys": whys.all,
         "page": FIRST_ROWS,
         "rows": packed,
@@ -87,31 +105,29 @@ def table_data(rows: Sequence[SeriesRow], labels: Mapping[str, str], anchors: Ma
     return script_safe(json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":")))
 
 
+def _name(row: SeriesRow, names: Names, words: "_Words", shown: dict[int, str]) -> list[int]:
+    """Kernel, then each axis that varies; ``shown`` has the words that are shorter on the page."""
+    made = [words.index(visible(names.kernel(row.case_id) or row.case_id, MAX_WORD))]
+    for pair, short in names.of(row.case_id).pairs:
+        at = words.index(visible(pair, MAX_WORD))
+        if short != pair:
+            shown[at] = visible(short, MAX_WORD)
+        made.append(at)
+    return made
+
+
 def script_safe(text: str) -> str:
     """JSON that cannot end or open an element, whatever its strings hold."""
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def table_csv(rows: Sequence[SeriesRow], labels: Mapping[str, str]) -> str:
+def table_csv(rows: Sequence[SeriesRow], names: Names) -> str:
     """Every row; a cell that a spreadsheet would calculate has an apostrophe in front."""
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n")
-    write.writerow(
-        [
-            "soc",
-            "case_id",
-            "variant",
-            "verdict",
-            "log_ratio",
-            "detectable",
-            "latency_ns",
-            "phones",
-            "flags",
-            "why",
-        ]
-    )
+    write.writerow(COLUMNS)
     for row in rows:
-        texts = [row.soc, row.case_id, labels.get(row.case_id, ""), row.verdict]
+        texts = [row.soc, row.case_id, names.kernel(row.case_id), names.full(row.case_id), row.verdict]
         numbers = [_plain(v) for v in (row.effect, row.detectable, row.latency_ns)]
         rest = [str(row.phones), " ".join(row.flags), row.why]
         write.writerow([*map(_inert, texts), *numbers, *map(_inert, rest)])
@@ -131,10 +147,6 @@ def change_text(row: SeriesRow) -> str:
     if row.verdict in ("new", "missing") or not math.isfinite(row.effect):
         return DASH
     return change(row.effect)
-
-
-def _latency(row: SeriesRow) -> str:
-    return duration(row.latency_ns) if math.isfinite(row.latency_ns) and row.latency_ns > 0 else DASH
 
 
 def _detectable(row: SeriesRow) -> str:

@@ -2,9 +2,9 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from reports.numbers import DASH
+from reports.numbers import DASH, duration
 
 VERDICTS = ("regressed", "improved", "inconclusive", "missing", "new", "same")
 """Of a row, by what a reader wants to see first; the two that moved stand side by side."""
@@ -19,6 +19,7 @@ GLYPHS = {
     "nmse_doubled": "≠",
     "limit_crossed": "✕",
     "nondeterministic": "≁",
+    "numerics_improved": "▼",
 }
 KINDS = {
     "regressed": "bad",
@@ -29,6 +30,7 @@ KINDS = {
     "nmse_doubled": "bad",
     "limit_crossed": "bad",
     "nondeterministic": "bad",
+    "numerics_improved": "good",
 }
 """Colours that repeat what the word says."""
 NAMES = {
@@ -36,13 +38,15 @@ NAMES = {
     "nmse_doubled": "error at least doubled",
     "limit_crossed": "beyond its tolerance",
     "nondeterministic": "nondeterministic",
+    "numerics_improved": "error became smaller",
 }
 CAUSES = {
-    "code": "its code changed",
+    "code": "code changed",
     "driver": "driver or OS changed",
-    "device": "this phone alone",
+    "device": "one phone alone",
     "environment": "neither code nor driver changed",
 }
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CONFIRMED = {
     "yes": "confirmed by a second measurement",
     "no": "not confirmed by a second measurement",
@@ -85,15 +89,35 @@ def error_change(effect: float) -> str:
     return f"NMSE ×{10 ** min(effect, 30.0):.3g}"
 
 
+def latency(ns: float) -> str:
+    """``–`` where there is none."""
+    return duration(ns) if math.isfinite(ns) and ns > 0 else DASH
+
+
 def night(run_id: str) -> str:
-    """``20261201-010000-a1b2`` → ``12-01``; other ids as they are, cut."""
-    found = re.match(r"\d{4}(\d\d)(\d\d)-", run_id)
-    return f"{found[1]}-{found[2]}" if found else run_id[:12]
+    """``20261201T010000Z-nightly-a1b2`` → ``1 Dec``; other ids as they are, cut."""
+    found = _date(run_id)
+    return f"{found[2]} {MONTHS[found[1] - 1]}" if found else run_id[:12]
 
 
 def long_night(run_id: str) -> str:
-    found = re.match(r"(\d{4})(\d\d)(\d\d)-", run_id)
-    return f"{found[1]}-{found[2]}-{found[3]}" if found else run_id
+    """``1 Dec 2026``"""
+    found = _date(run_id)
+    return f"{found[2]} {MONTHS[found[1] - 1]} {found[0]}" if found else run_id
+
+
+def _date(run_id: str) -> tuple[int, int, int] | None:
+    """Run ids start with the time at which the run started."""
+    found = re.match(r"(\d{4})(\d\d)(\d\d)[T-]\d{6}", run_id, re.ASCII)
+    if found is None or not 1 <= int(found[2]) <= len(MONTHS):
+        return None
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def dated(text: str, runs: Iterable[str]) -> str:
+    """A sentence with nights in place of their run ids."""
+    known = [re.escape(r) for r in sorted(runs, key=len, reverse=True) if _date(r)]
+    return re.sub("|".join(known), lambda m: night(m[0]), text) if known else text
 
 
 def history_words(history: Sequence[float]) -> str:

@@ -10,7 +10,7 @@ from reports.changes.events import Event
 from reports.changes.words import night, signed
 from reports.svg.marks import SHAPES, mark
 from reports.svg.picture import Picture
-from reports.svg.scale import Scale, around
+from reports.svg.scale import Scale, around, percent_ticks
 
 WIDTH, HEIGHT = 660, 232
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 30, 34
@@ -44,7 +44,7 @@ def history_chart(
     if since in runs:
         start = max(x.at(runs.index(since)) - step / 2, LEFT)
         picture.rect(start, TOP, WIDTH - RIGHT - start, HEIGHT - BOTTOM - TOP, "after")
-    for tick in y.ticks():
+    for tick in percent_ticks(y) if unit == "latency" else _decades(y):
         picture.path(f"M{LEFT} {y.at(tick):.1f}H{WIDTH - RIGHT}", "zero" if abs(tick) < 1e-9 else "grid")
         label = signed(tick) if unit == "latency" else f"×{10**tick:.3g}"
         picture.text(LEFT - 6, y.at(tick) + 4, label, "ax", "end")
@@ -81,6 +81,15 @@ def history_chart(
                     f"{line.name}, {night(runs[i])}: {_value(line.values[i], unit)}",
                 )
     return picture.titled(ident, title, _description(runs, lines, events, since, unit))
+
+
+def _decades(y: Scale) -> list[float]:
+    """Powers of ten, and 2 and 5 times them where that gives few lines."""
+    low, high = math.floor(y.low), math.ceil(y.high)
+    factors = (1.0, 2.0, 5.0) if high - low <= 2 else (1.0,)
+    every = (d + math.log10(f) for d in range(low, high + 1) for f in factors)
+    inside = [t for t in every if y.low - 1e-9 <= t <= y.high + 1e-9]
+    return inside[:: max(1, math.ceil(len(inside) / 8))]
 
 
 def lettered(events: Sequence[Event]) -> list[tuple[str, Event]]:

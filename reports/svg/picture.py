@@ -55,12 +55,13 @@ class Picture:
             f"{''.join(self._parts)}</svg>"
         )
 
-    def labelled(self, label: str) -> Markup:
-        """Small ones, of which a page has many: one text says all."""
+    def labelled(self, label: str, *, stretch: bool = False) -> Markup:
+        """Small ones, of which a page has many: one text says all. ``stretch``: without keeping its shape."""
         width, height = (short(n) for n in self._size)
+        shape = ' preserveAspectRatio="none"' if stretch else ""
         return Markup(
             f'<svg class="{_safe(self._kind)}" role="img" aria-label="{_safe(label)}" '
-            f'viewBox="0 0 {width} {height}">{"".join(self._parts)}</svg>'
+            f'viewBox="0 0 {width} {height}"{shape}>{"".join(self._parts)}</svg>'
         )
 
 

@@ -31,6 +31,12 @@ class Scale:
         return [i * step for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
+def percent_ticks(scale: Scale, count: int = 4) -> list[float]:
+    """Of an axis of log ratios: where the change is a round number of percent."""
+    ratios = Scale(math.expm1(min(scale.low, 20.0)), math.expm1(min(scale.high, 20.0)), 0, 1)
+    return [math.log1p(t) for t in ratios.ticks(count) if t > -1]
+
+
 def around(values: Iterable[float], least: float = 0.0, room: float = 0.08) -> tuple[float, float]:
     """Ends that hold all finite values with some room, at least ``least`` apart; (0, 1) without any."""
     finite = [v for v in values if math.isfinite(v)]

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from reports.changes.words import history_words, night, signed
 from reports.svg.marks import mark
 from reports.svg.picture import Picture
-from reports.svg.scale import Scale, around
+from reports.svg.scale import Scale, around, percent_ticks
 
 WIDTH, HEIGHT = 360, 104
 LEFT, RIGHT, TOP, BOTTOM = 52, 10, 10, 20
@@ -24,7 +24,7 @@ def shift_chart(
     y = Scale(*around([*shift, *sentinels, 0.0], least=0.06), HEIGHT - BOTTOM, TOP)
     count = max(len(shift), len(sentinels), len(runs), 2)
     x = Scale(0, count - 1, LEFT + 6, WIDTH - RIGHT - 6)
-    for tick in y.ticks(3):
+    for tick in percent_ticks(y, 3):
         picture.path(f"M{LEFT} {y.at(tick):.1f}H{WIDTH - RIGHT}", "zero" if abs(tick) < 1e-9 else "grid")
         picture.text(LEFT - 6, y.at(tick) + 4, signed(tick), "ax", "end")
     for at in changes:

@@ -12,8 +12,11 @@ FLOOR, CEILING = 0.05, 0.5
 """The scale holds at least ±5 % and at most ±50 %: noise looks small, one outlier hides nothing."""
 
 
-def sparkline(history: Sequence[float], label: str) -> Markup:
-    """NaN: not measured that night, a gap. The last night has a dot. ``label`` says it in words."""
+def sparkline(history: Sequence[float], label: str, *, stretch: bool = False) -> Markup:
+    """NaN: not measured that night, a gap. The last night has a dot. ``label`` says it in words.
+
+    ``stretch``: fills the box that the page gives it, whatever its shape.
+    """
     picture = Picture(WIDTH, HEIGHT, "sp")
     line, dot = shapes(history)
     picture.path(f"M0 {HEIGHT // 2}H{WIDTH}", "z")
@@ -21,7 +24,7 @@ def sparkline(history: Sequence[float], label: str) -> Markup:
         picture.path(line, "l")
     if dot:
         picture.path(dot, "d")
-    return picture.labelled(label)
+    return picture.labelled(label, stretch=stretch)
 
 
 def shapes(history: Sequence[float]) -> tuple[str, str]:

@@ -9,8 +9,13 @@
   const KINDS = { regressed: "bad", improved: "good", inconclusive: "warn", missing: "warn" };
   const FLAG_GLYPHS = ["≠", "≠", "✕", "≁", "▼"], FLAG_KINDS = ["warn", "bad", "bad", "bad", "good"];
   const COLUMNS = { verdict: 0, name: 1, change: 2, latency: 6, detectable: 4, phones: 8 };
-  const rows = data.rows.map((r, at) => ({ r, at, name: r[1].map((w) => data.words[w]).join(" ") }));
-  for (const row of rows) row.low = row.name.toLowerCase();
+  // A name on the page is the kernel and what varies; found are also names of axes and what is shared.
+  const rows = data.rows.map((r, at) => {
+    const kernel = data.words[r[1][0]], pairs = r[1].map((w) => data.words[w]).join(" ");
+    const name = r[1].map((w) => data.shown[w] ?? data.words[w]).join(" ");
+    const full = data.shared[kernel] ? `${pairs} ${data.shared[kernel]}` : pairs;
+    return { r, at, kernel, name, full, low: `${name} ${full}`.toLowerCase() };
+  });
   const fresh = () => ({ q: "", verdict: "", kernel: "", sort: "", dir: "down", page: 0 });
   let state = fresh(), shown = rows;
 
@@ -62,19 +67,18 @@
     if (end) picture.append(svg("path", { class: "d", d: `M${end[0].toFixed(1)} ${end[1].toFixed(1)}h0` }));
     return picture;
   };
-  const line = ({ r, name }) => {
-    const tr = make("tr"), verdict = make("td", undefined, "w"), title = make("th", undefined, "t wide");
+  const line = ({ r, name, full }) => {
+    const tr = make("tr"), verdict = make("td", undefined, "w"), title = make("th", undefined, "t name");
     const word = data.verdicts[r[0]];
     verdict.append(chip(GLYPHS[word], word, KINDS[word]));
     data.flags.forEach((flag, i) => {
       if (r[9] & (1 << i)) verdict.append(make("br"), chip(FLAG_GLYPHS[i], flag, FLAG_KINDS[i]));
     });
     title.scope = "row";
-    if (r[11]) {
-      const link = make("a", name);
-      link.href = `#${r[11]}`;
-      title.append(link);
-    } else title.textContent = name;
+    const called = make(r[11] ? "a" : "span", name);
+    if (r[11]) called.href = `#${r[11]}`;
+    called.title = full;
+    title.append(called);
     if (data.whys[r[10]]) title.append(make("span", data.whys[r[10]], "why"));
     const history = make("td");
     history.append(spark(r[12]));
@@ -87,7 +91,7 @@
     const verdict = data.verdicts.indexOf(state.verdict);
     shown = rows.filter((row) =>
       (!state.verdict || (state.verdict === "numerics" ? row.r[9] & 15 : row.r[0] === verdict)) &&
-      (!state.kernel || row.name.split(" ", 1)[0] === state.kernel) &&
+      (!state.kernel || row.kernel === state.kernel) &&
       words.every((w) => row.low.includes(w)));
     if (!state.sort) return;
     const column = COLUMNS[state.sort], sign = state.dir === "up" ? 1 : -1;

@@ -1,0 +1,51 @@
+"""What is known about one finding besides its charts: how sure, since when, against what."""
+
+import math
+
+from orchestrator.domain.finding import Finding
+from reports.changes.events import differences
+from reports.changes.model import Entry
+from reports.changes.words import CAUSES, CONFIRMED, change, long_night
+from reports.numbers import significant
+
+Fact = tuple[str, str]
+
+
+def facts(entry: Entry) -> tuple[Fact, ...]:
+    """Names and values, in the order of reading."""
+    finding = entry.finding
+    found: list[Fact] = [("Variant", entry.full), ("Cause", f"{finding.cause}: {CAUSES[finding.cause]}")]
+    if finding.since:
+        found.append(("Since", f"{long_night(finding.since)}, run {finding.since}"))
+    if finding.kind == "speed":
+        if math.isfinite(finding.low) and math.isfinite(finding.high):
+            found.append(("95 % interval", f"{change(finding.low)} to {change(finding.high)}"))
+        found.append(("False discovery rate", f"q = {significant(finding.q, 2)}"))
+    found.append(("Second measurement", CONFIRMED[finding.confirmed]))
+    found.append(("Baseline", _baseline(finding)))
+    found.append(("Code", _pair(finding.code_before[:16], finding.code_after[:16])))
+    found.append(("Driver and OS", _environment(finding.environment_before, finding.environment_after)))
+    return tuple(found)
+
+
+def _baseline(finding: Finding) -> str:
+    if not finding.baseline:
+        return "none"
+    first, last = finding.baseline[0], finding.baseline[-1]
+    if len(finding.baseline) == 1:
+        return f"{long_night(last)}, run {last}"
+    span = f"{long_night(first)} to {long_night(last)}"
+    return f"{len(finding.baseline)} accepted nights, {span}; the last one is run {last}"
+
+
+def _environment(before: str, after: str) -> str:
+    if before == after or not before or not after:
+        return _pair(before, after)
+    gone, came = differences(before, after)
+    return f"{gone} → {came}"
+
+
+def _pair(before: str, after: str) -> str:
+    if before == after:
+        return f"{after}, unchanged" if after else "not known"
+    return f"{before or 'not known'} → {after or 'not known'}"
