@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.domain.confirmation import Confirmation, Duel, Wanted
@@ -60,6 +60,7 @@ def test_the_schemas_are_schemas_and_accept_what_we_write() -> None:
         assert check(value)["format"] == 1
 
 
+@settings(max_examples=40)
 @given(numbers=st.lists(NUMBERS, min_size=9, max_size=9))
 def test_g4_01_no_number_makes_a_literal_that_json_does_not_have(numbers: list[float]) -> None:
     a, b, c, d, e, f, g, h, i = numbers
