@@ -53,6 +53,16 @@ class BlobStore:
             raise InfraError(f"blob store {self.url}: cannot write {digest}: {e}") from e
         return digest
 
+    def has(self, digest: str) -> bool:
+        """
+        Raises:
+            InfraError: nobody can tell.
+        """
+        try:
+            return self._fs.exists(self._path(digest))
+        except OSError as e:
+            raise InfraError(f"blob store {self.url}: whether {digest} is there cannot be told: {e}") from e
+
     def get(self, digest: str, *, at_most: int | None = None) -> bytes:
         """The blob, its digest proven.
 

@@ -178,7 +178,8 @@ def confirmed_word(judged: Judged, test: int, series: int | None) -> Confirmed:
 
 
 def duels_of(judged: Judged, series: Sequence[int]) -> list[InTurns]:
-    return [_in_turns(judged.second.duels[s]) for s in series if s in judged.second.duels]
+    duels = [judged.second.duels[s] for s in series if s in judged.second.duels]
+    return [_in_turns(duel) for duel in duels if duel.wanted.how == "turns"]
 
 
 def _in_turns(duel: Duel) -> InTurns:
