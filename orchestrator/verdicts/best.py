@@ -57,6 +57,9 @@ def best_variants(
     if not runs or runs[-1].run_id != until:
         raise UsageError(f"run {until} of suite {suite!r}: not in the history; `tilefarm db store {until}`")
     found = _read(history, runs)
+    there = sorted({str(c.axes.get("precision", "")) for c in found.facts.cases.values()})
+    if unknown := [p for p in wanted.chosen.precisions if p not in there]:
+        raise UsageError(f"precision {unknown[0]!r}: no variant has it; there are {', '.join(there)}")
     refused = refused_in(results) if results is not None else Refused()
     return Best(
         run_id=until,

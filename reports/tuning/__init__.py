@@ -1,0 +1,1 @@
+"""Tuning tables as files that an app builds in."""
