@@ -55,14 +55,9 @@ FROM trials t JOIN series USING (device_id, case_id) JOIN nights USING (run_id)
      JOIN codes c ON t.code_hash = c.word JOIN drivers d ON t.driver = d.word
      JOIN outputs o ON t.hash = o.word JOIN verdicts v ON t.verdict = v.word
 """
-_SOME_SERIES = """
-SELECT * FROM read_parquet($files, union_by_name = true)
-WHERE case_id IN (SELECT unnest($case_ids)) AND device_id IN (SELECT unnest($device_ids))
-ORDER BY started_at, run_id
-"""
-_ONE_SERIES = """
-SELECT * FROM read_parquet($files, union_by_name = true)
-WHERE case_id = $case_id AND device_id = $device_id ORDER BY started_at, run_id
+_SERIES = """
+SELECT {columns} FROM read_parquet($files, union_by_name = true)
+WHERE case_id IN ({cases}) AND device_id IN ({devices}) ORDER BY started_at, run_id
 """
 _FAILURES = """
 SELECT run_id, device_id, case_id, verdict, reason, code_hash, driver
@@ -210,22 +205,24 @@ def wall_clocked(files: Sequence[Path]) -> set[tuple[str, str, str]]:
         return {(row["run_id"], row["device_id"], row["case_id"]) for row in rows}
 
 
-def one_series(files: Sequence[Path], device_id: str, case_id: str) -> list[dict[str, Any]]:
-    """Every trial of one case on one device, oldest first, with raw samples where they are kept.
+def one_series(
+    files: Sequence[Path], device_id: str, case_id: str, *, samples: bool = True
+) -> list[dict[str, Any]]:
+    """Every trial of one case on one device, oldest first.
+
+    Args:
+        samples: raw ones, too, where they are kept: that takes twice as long.
 
     Raises:
         InfraError: a file is missing or damaged.
     """
-    values = {"files": [str(path) for path in files], "case_id": case_id, "device_id": device_id}
-    with _Connection() as ask:
-        rows = ask.rows(_ONE_SERIES, values)
-    return [dict.fromkeys(SAMPLES, None) | row for row in rows]
+    return some_series(files, [(device_id, case_id)], samples=samples)[device_id, case_id]
 
 
 def some_series(
-    files: Sequence[Path], wanted: Collection[tuple[str, str]]
+    files: Sequence[Path], wanted: Collection[tuple[str, str]], *, samples: bool = True
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """``one_series`` of many at once: (device, case) → its trials; in the time of a few.
+    """``one_series`` of many at once: (device, case) → its trials. Files are opened once for all of them.
 
     Raises:
         InfraError: a file is missing or damaged.
@@ -233,15 +230,19 @@ def some_series(
     found: dict[tuple[str, str], list[dict[str, Any]]] = {key: [] for key in wanted}
     if not found:
         return found
-    values = {
-        "files": [str(path) for path in files],
-        "case_ids": sorted({case_id for _, case_id in found}),
-        "device_ids": sorted({device_id for device_id, _ in found}),
-    }
+    # Named one by one: DuckDB holds such a list against the row groups' smallest and largest words.
+    devices = {f"d{n}": device for n, device in enumerate(sorted({d for d, _ in found}))}
+    cases = {f"c{n}": case for n, case in enumerate(sorted({c for _, c in found}))}
+    sql = _SERIES.format(
+        columns="*" if samples else f"COLUMNS(c -> c NOT IN {SAMPLES})",
+        cases=", ".join(f"${name}" for name in cases),
+        devices=", ".join(f"${name}" for name in devices),
+    )
+    raw = dict.fromkeys(SAMPLES, None) if samples else {}
     with _Connection() as ask:
-        for row in ask.rows(_SOME_SERIES, values):
+        for row in ask.rows(sql, {"files": [str(path) for path in files]} | devices | cases):
             if (key := (row["device_id"], row["case_id"])) in found:
-                found[key].append(dict.fromkeys(SAMPLES, None) | row)
+                found[key].append(raw | row)
     return found
 
 
