@@ -23,18 +23,12 @@ def alarm(finding: Finding, today: date) -> str:
     decided = finding.triage
     if decided is None or decided.state == "new":
         return "" if finding.expected else "new"
-    if decided.state == "fixed":
-        return again(finding) if decided.again else ""
+    if decided.state == "fixed" and decided.again:
+        when = f", marked fixed on {decided.decided_at[:10]}" if decided.decided_at else ""
+        return f"{finding.what.replace('_', ' ')} again{when}"
     if decided.state in ("acknowledged", "noise") and expired(decided, today):
         return f"{decided.state} until {decided.expires}, which has passed"
     return ""
-
-
-def again(finding: Finding) -> str:
-    """Of a finding that was marked fixed."""
-    decided = finding.triage
-    when = f", marked fixed on {decided.decided_at[:10]}" if decided and decided.decided_at else ""
-    return f"{finding.what.replace('_', ' ')} again{when}"
 
 
 def expired(decided: Triage, today: date) -> bool:

@@ -22,6 +22,7 @@ from orchestrator.cli.queue import queue
 from orchestrator.cli.run import run
 from orchestrator.cli.status import status
 from orchestrator.cli.submit import submit
+from orchestrator.cli.triage import triage
 from orchestrator.cli.watch import watch
 from orchestrator.cli.worker import worker
 
@@ -59,3 +60,4 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(db, name="db")
+app.add_typer(triage, name="triage")

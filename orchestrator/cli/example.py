@@ -41,7 +41,7 @@ def example(
     _make_room(out)
     inputs = load_inputs(matrix_file(), None)
     month = Month(inputs.matrix, inputs.kernels, seed)
-    settings = Settings(out=out, database="")
+    settings = Settings(out=out, database="", triage=out / "triage")
     finished: Finished | None = None
     with news.status("making up nights") as status:
         for results in month.nights():

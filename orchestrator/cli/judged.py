@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.cli.decisions import decided_for
 from orchestrator.cli.history import open_history
 from orchestrator.cli.output import say
 from orchestrator.domain.errors import TilefarmError
@@ -60,7 +61,7 @@ def _judged(results: RunResults, folder: Path, settings: Settings, *, store: boo
         runs = {run.run_id: history.path(run) for run in history.runs(results.run.suite)}
         if not results.run.whole_suite or results.run.run_id not in runs or len(runs) < 2:
             return JudgedRun()
-        findings = judge_run(history, results)
+        findings = judge_run(history, results, decided_for(settings, results.run))
         files = [runs[run_id] for run_id in findings.nights]
         shown = sorted(findings.findings, key=lambda f: -abs(f.effect))[:DETAILS]
         series = {

@@ -64,6 +64,9 @@ class Settings(BaseSettings):
     database: str = ""
     """SQLAlchemy URL of the history's control plane, ``postgresql+psycopg://…``. Empty: SQLite in ``OUT``."""
 
+    triage: Path | None = None
+    """Folder of decisions about findings. None: ``triage`` beside the matrix that a run was planned from."""
+
     def history_url(self) -> str:
         return self.database or f"sqlite:///{(self.out / 'tilefarm.db').resolve()}"
 

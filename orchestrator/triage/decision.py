@@ -20,8 +20,8 @@ class Subject:
     soc: str
     what: str
     """As ``Finding.what``."""
-    case_id: str = ""
-    """Empty: all cases of the SoC together."""
+    case_id: str
+    """Or ``EVERYTHING``."""
     case: str = ""
     """Label."""
     device: str = ""

@@ -17,12 +17,12 @@ MAX_BYTES = 4 << 20
 MAX_NODES = 500_000
 STATES: tuple[TriageState, ...] = get_args(TriageState)
 WHATS: tuple[str, ...] = get_args(Finding.__annotations__["what"])
-_ID = re.compile(r"[0-9a-f]{16}|all-.{1,200}")
+_ID = re.compile(r"[0-9a-f]{16}")
 _MARK = re.compile(rb"^(<{7}|={7}|>{7}|\|{7})(?:[ \r].*)?$", re.MULTILINE)
 _REQUIRED = ("state", "owner", "decided", "findings")
 _KEYS = (*_REQUIRED, "about", "run", "note", "link", "expires")
-_SUBJECT_REQUIRED = ("soc", "what", "since")
-_SUBJECT_KEYS = (*_SUBJECT_REQUIRED, "case", "case_id", "device", "effect")
+_SUBJECT_REQUIRED = ("soc", "what", "case_id", "since")
+_SUBJECT_KEYS = (*_SUBJECT_REQUIRED, "case", "device", "effect")
 
 
 def read_decisions(data: bytes, month: str) -> tuple[list[Decision], list[Problem]]:
@@ -100,7 +100,7 @@ class _Reader:
     def _subject(self, finding_id: str, node: Node, where: str, lines: Mapping[str, int]) -> Subject | None:
         line = lines[finding_id]
         here = f"{where}.{finding_id}"
-        if not _ID.fullmatch(finding_id) or not finding_id.isprintable():
+        if not _ID.fullmatch(finding_id):
             what = f"{shown(finding_id)} is no finding's id. `tilefarm triage` shows them"
             self._problems.append(Problem(line, where, what))
             return None
@@ -117,9 +117,6 @@ class _Reader:
         what = record.text("what")
         if what and what not in WHATS:
             record.problem("what", f"{shown(what)} is nothing that is found.{did_you_mean(what, WHATS)}")
-        if ("case_id" in record.node.entries) == finding_id.startswith("all-"):
-            missing = '"case_id" is missing' if not finding_id.startswith("all-") else "no case is meant here"
-            self._problems.append(Problem(line, here, missing))
         return Subject(
             finding_id=finding_id,
             soc=record.text("soc"),
