@@ -15,6 +15,7 @@ from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.pairs import API_AXIS, Pair
 from orchestrator.domain.case import Case, axis_text
 from reports import clocks, numbers, roofline
+from reports.best.model import BestPage
 from reports.changes import words
 from reports.changes.model import SocChanges
 from reports.findings import MAX_DETAILED
@@ -23,7 +24,7 @@ from reports.model import ReportModel, SocPage
 from reports.scope import gone, gone_title, missed_title, other_api_note, scope_note, uncounted
 from reports.svg.marks import SHAPES, legend_mark
 from reports.svg.strip import STATE_SHAPES
-from reports.text import visible, visible_block
+from reports.text import shell_word, visible, visible_block
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROOF_FRAME: Mapping[str, int] = {
@@ -81,6 +82,11 @@ def render_changes(model: ReportModel, page: SocChanges) -> str:
     return environment().get_template("changes.html.j2").render(_shared(model) | own)
 
 
+def render_best(model: ReportModel, page: BestPage) -> str:
+    """Which variants of a SoC to ship."""
+    return environment().get_template("best.html.j2").render(_shared(model) | {"page": page})
+
+
 @cache
 def table_script() -> str:
     return (TEMPLATES / "table.js").read_text("utf-8")
@@ -111,6 +117,8 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "pair_variant": _pair_variant,
         "max_detailed": MAX_DETAILED,
         "max_listed": MAX_LISTED,
+        "best": model.best,
+        "shell": shell_word,
         "changes": model.changes,
         "max_cards": MAX_CARDS,
         "max_in_card": MAX_IN_CARD,
@@ -118,7 +126,6 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "glyphs": words.GLYPHS,
         "kinds": words.KINDS,
         "said": words.name,
-        "causes": words.CAUSES,
         "confirmed": words.CONFIRMED,
         "night": words.night,
         "long_night": words.long_night,

@@ -101,6 +101,7 @@ def build_changes(
         socs=tuple(socs),
         cards=every_card,
         names=phones,
+        labels=names.labels,
         shared=names.shared,
         parameters=parameters(found.method),
     )

@@ -11,7 +11,16 @@ from orchestrator.domain.finding import Finding, Findings, Group, SeriesRow
 from reports.changes.loose import loose_groups
 from reports.changes.model import Card, Entry, Part, Spark
 from reports.changes.naming import Names
-from reports.changes.words import change, dated, error_change, history_words, long_night, night, plural
+from reports.changes.words import (
+    cause_words,
+    change,
+    dated,
+    error_change,
+    history_words,
+    long_night,
+    night,
+    plural,
+)
 from reports.svg.sparkline import sparkline
 
 MAX_DETAILS = 40
@@ -136,6 +145,7 @@ def _card(
         parts=_parts(group, own, places),
         spark=_spark(rows, found.nights, what),
         settled=bool(own) and all(places.settled(f) for f in own),
+        cause=cause_words(group.cause, group.changed),
         since=night(since) if since else "",
         since_full=f"{long_night(since)}, run {since}" if since else "",
         confirmed=_confirmed(own),
@@ -193,14 +203,14 @@ def mean_history(histories: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _confirmed(own: Sequence[Finding]) -> str:
-    """``4 of 6 confirmed by a second measurement``; empty where none was asked for."""
+    """``confirmed in a second measurement: 4 of 6, not 1``; empty where none was asked for."""
     answers = Counter(f.confirmed for f in own if f.confirmed != "not asked")
     if not answers:
         return ""
-    told = [f"{answers['yes']} of {len(own)} confirmed by a second measurement"]
-    if answers["no"]:
-        told.append(f"{answers['no']} not")
-    return ", ".join(told)
+    if not answers["yes"] and not answers["no"]:
+        return "a second measurement could not tell"
+    told = f"confirmed in a second measurement: {answers['yes']} of {len(own)}"
+    return told + (f", refuted {answers['no']}" if answers["no"] else "")
 
 
 def _size(finding: Finding) -> float:

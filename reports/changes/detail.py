@@ -79,12 +79,14 @@ class Details:
         return sorted(every)[-MAX_NIGHTS:]
 
     def _lead(self, finding: Finding, seen: Sequence[Night]) -> str:
-        """The phone that shows it most: whose samples are drawn and whose id the commands name."""
+        """The phone that shows it most, of those with trials if there are any: whose samples are drawn and
+        whose id the commands name."""
         if finding.device_id:
             return finding.device_id
-        if finding.phones:
-            return max(finding.phones, key=_size).device_id
         here = [n.device_id for n in seen if n.run_id == self._found.run_id]
+        showing = [p for p in finding.phones if p.device_id in here] or finding.phones
+        if showing:
+            return max(showing, key=_size).device_id
         if here:
             return here[0]
         trials = [t.device_id for t in self._results.trials if t.case_id == finding.case_id]

@@ -45,7 +45,8 @@ def nights(rows: Iterable[Row]) -> tuple[Night, ...]:
     """Oldest first; the last attempt of each run and phone."""
     last: dict[tuple[str, str], Row] = {}
     for row in sorted(rows, key=lambda r: (_text(r, "run_id"), _whole(r, "attempt"))):
-        last[_text(row, "run_id"), _text(row, "device_id")] = row
+        if _text(row, "run_id"):
+            last[_text(row, "run_id"), _text(row, "device_id")] = row
     return tuple(_night(row) for row in last.values())
 
 

@@ -5,7 +5,7 @@ import math
 from orchestrator.domain.finding import Finding
 from reports.changes.events import differences
 from reports.changes.model import Entry
-from reports.changes.words import CAUSES, CONFIRMED, change, long_night
+from reports.changes.words import CONFIRMED, cause_words, change, long_night
 from reports.numbers import significant
 
 Fact = tuple[str, str]
@@ -14,7 +14,7 @@ Fact = tuple[str, str]
 def facts(entry: Entry) -> tuple[Fact, ...]:
     """Names and values, in the order of reading."""
     finding = entry.finding
-    found: list[Fact] = [("Variant", entry.full), ("Cause", f"{finding.cause}: {CAUSES[finding.cause]}")]
+    found: list[Fact] = [("Variant", entry.full), ("Cause", cause_words(finding.cause))]
     if finding.since:
         found.append(("Since", f"{long_night(finding.since)}, run {finding.since}"))
     if finding.kind == "speed":

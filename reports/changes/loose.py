@@ -34,7 +34,7 @@ def _group(own: Sequence[Finding], names: Names, phones: Mapping[str, str]) -> G
     first = own[0]
     socs = list(dict.fromkeys(f.soc for f in own))
     kernel = names.kernel(first.case_id)
-    if len(own) == 1:
+    if len({f.case_id for f in own}) == 1:
         what = names.short(first.case_id)
     elif first.device_id:
         what = plural(len(own), "variant")

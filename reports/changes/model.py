@@ -75,6 +75,8 @@ class Card:
     """SoC by SoC; empty: one only. On the page of a SoC: the other ones."""
     spark: Spark | None
     """Mean history of its cases."""
+    cause: str
+    """``driver or OS changed: driver 744``"""
     since: str
     """``22 Nov``; empty: not known."""
     since_full: str
@@ -246,6 +248,8 @@ class Changes:
     """Of all SoCs."""
     names: Mapping[str, str]
     """Device id → name."""
+    labels: Mapping[str, str]
+    """Case id → kernel and what varies."""
     shared: tuple[Shared, ...]
     """What names leave out, kernel by kernel."""
     parameters: tuple[Parameter, ...]

@@ -55,6 +55,10 @@ class Names:
     def shared(self) -> tuple[Shared, ...]:
         return tuple(Shared(kernel, own.shared) for kernel, own in sorted(self._kernels.items()))
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return {case_id: self.short(case_id) for case_id in self._cases}
+
     def kernel(self, case_id: str) -> str:
         """Empty: the case is not known any more."""
         case = self._cases.get(case_id)

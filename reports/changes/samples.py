@@ -36,16 +36,20 @@ def strips(
         caption = f"{when.capitalize()}: {names.get(device, device)}, {long_night(n.run_id)}"
         ident = f"{anchor}-{when}"
         charts = [Chart(counts(marked), sample_strip(ident, f"Samples {when}", marked, low, high))]
-        if n.gpu_hz:
+        if _some(n.gpu_hz):
             mhz = [v / 1e6 for v in n.gpu_hz]
             charts.append(Chart("GPU clock", sensor_strip(f"{ident}-c", f"GPU clock {when}", mhz, "MHz", 0)))
-        if n.temp_c:
+        if _some(n.temp_c):
             picture = sensor_strip(f"{ident}-k", f"Temperature {when}", n.temp_c, "°C", 1)
-            charts.append(Chart("temperature", picture))
-        if not n.gpu_hz:
+            charts.append(Chart("Temperature", picture))
+        if not _some(n.gpu_hz):
             charts[0] = Chart(f"{charts[0].caption}; the device shows no clock", charts[0].picture)
         made.append((caption, tuple(charts)))
     return tuple(made)
+
+
+def _some(readings: Sequence[float]) -> bool:
+    return any(math.isfinite(v) for v in readings)
 
 
 def states(n: Night, ceiling_c: float) -> list[Sample]:

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from reports.numbers import DASH, duration
+from reports.numbers import DASH, duration, significant
 
 VERDICTS = ("regressed", "improved", "inconclusive", "missing", "new", "same")
 """Of a row, by what a reader wants to see first; the two that moved stand side by side."""
@@ -82,11 +82,22 @@ def signed(effect: float) -> str:
     return f"{sign}{abs(percent):.{digits}f} %"
 
 
+def tick(effect: float) -> str:
+    """As :func:`signed`, without a decimal that is 0."""
+    return signed(effect).replace(".0 %", " %").replace("±0 %", "0 %")
+
+
+def cause_words(cause: str, changed: str = "") -> str:
+    """``driver or OS changed: driver 744``"""
+    said = CAUSES.get(cause, cause)
+    return f"{said}: {changed}" if changed and changed not in (cause, said) else said
+
+
 def error_change(effect: float) -> str:
     """A log10 ratio of NMSE: ``NMSE ×2.30``; empty where none is known."""
     if not math.isfinite(effect) or not effect:
         return ""
-    return f"NMSE ×{10 ** min(effect, 30.0):.3g}"
+    return f"NMSE ×{significant(10 ** min(effect, 30.0))}"
 
 
 def latency(ns: float) -> str:

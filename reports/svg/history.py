@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from reports.changes.events import Event
-from reports.changes.words import night, signed
+from reports.changes.words import night, signed, tick
 from reports.svg.marks import SHAPES, mark
 from reports.svg.picture import Picture
 from reports.svg.scale import Scale, around, percent_ticks
@@ -44,10 +44,10 @@ def history_chart(
     if since in runs:
         start = max(x.at(runs.index(since)) - step / 2, LEFT)
         picture.rect(start, TOP, WIDTH - RIGHT - start, HEIGHT - BOTTOM - TOP, "after")
-    for tick in percent_ticks(y) if unit == "latency" else _decades(y):
-        picture.path(f"M{LEFT} {y.at(tick):.1f}H{WIDTH - RIGHT}", "zero" if abs(tick) < 1e-9 else "grid")
-        label = signed(tick) if unit == "latency" else f"×{10**tick:.3g}"
-        picture.text(LEFT - 6, y.at(tick) + 4, label, "ax", "end")
+    for value in percent_ticks(y) if unit == "latency" else _decades(y):
+        picture.path(f"M{LEFT} {y.at(value):.1f}H{WIDTH - RIGHT}", "zero" if abs(value) < 1e-9 else "grid")
+        label = tick(value) if unit == "latency" else f"×{10**value:.3g}"
+        picture.text(LEFT - 6, y.at(value) + 4, label, "ax", "end")
     every_nth = max(1, math.ceil(len(runs) / 10))
     for i, run in enumerate(runs):
         if (len(runs) - 1 - i) % every_nth == 0:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from reports.changes.words import history_words, night, signed
+from reports.changes.words import history_words, night, tick
 from reports.svg.marks import mark
 from reports.svg.picture import Picture
 from reports.svg.scale import Scale, around, percent_ticks
@@ -24,9 +24,9 @@ def shift_chart(
     y = Scale(*around([*shift, *sentinels, 0.0], least=0.06), HEIGHT - BOTTOM, TOP)
     count = max(len(shift), len(sentinels), len(runs), 2)
     x = Scale(0, count - 1, LEFT + 6, WIDTH - RIGHT - 6)
-    for tick in percent_ticks(y, 3):
-        picture.path(f"M{LEFT} {y.at(tick):.1f}H{WIDTH - RIGHT}", "zero" if abs(tick) < 1e-9 else "grid")
-        picture.text(LEFT - 6, y.at(tick) + 4, signed(tick), "ax", "end")
+    for value in percent_ticks(y, 3):
+        picture.path(f"M{LEFT} {y.at(value):.1f}H{WIDTH - RIGHT}", "zero" if abs(value) < 1e-9 else "grid")
+        picture.text(LEFT - 6, y.at(value) + 4, tick(value), "ax", "end")
     for at in changes:
         picture.path(f"M{x.at(at - 0.5):.1f} {TOP}V{HEIGHT - BOTTOM}", "event")
     for values, kind, shape in ((sentinels, "sentinel", "square"), (shift, "common", "circle")):

@@ -54,19 +54,20 @@ def counts(samples: Sequence[Sample]) -> str:
 
 
 def sensor_strip(ident: str, title: str, values: Sequence[float], unit: str, digits: int) -> Markup:
-    """Clock or temperature through a trial; its ends are named."""
+    """Clock or temperature through a trial; its ends are named. One of ``values`` at least is finite."""
     width, height, left = WIDTH, 46, LEFT
     picture = Picture(width, height, "strip")
-    low, high = min(values), max(values)
+    known = [v for v in values if math.isfinite(v)]
+    low, high = min(known), max(known)
     room = max((high - low) * 0.1, abs(high) * 0.01, 1e-9)
     y = Scale(low - room, high + room, height - 8, 8)
     x = Scale(0, max(len(values) - 1, 1), left + 8, width - RIGHT - 6)
-    picture.line([(x.at(i), y.at(v)) for i, v in enumerate(values)], "sense")
+    picture.line([(x.at(i), y.at(v)) if math.isfinite(v) else None for i, v in enumerate(values)], "sense")
     if high - low > abs(high) * 0.005:
         picture.text(left - 6, y.at(high) + 4, f"{high:.{digits}f} {unit}", "ax", "end")
         if y.at(low) - y.at(high) > 13:
             picture.text(left - 6, y.at(low) + 4, f"{low:.{digits}f} {unit}", "ax", "end")
     else:
         picture.text(left - 6, y.at(high) + 4, f"{high:.{digits}f} {unit}", "ax", "end")
-    said = f"Between {low:.{digits}f} and {high:.{digits}f} {unit} over {len(values)} samples."
+    said = f"Between {low:.{digits}f} and {high:.{digits}f} {unit} over {len(known)} samples."
     return picture.titled(ident, title, said)

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 from orchestrator.domain.trial import Sensors
 from orchestrator.domain.verdict import Verdict
 from reports.write import write_reports
+from tests.browser.visits import Reader
 from tests.probes_fixture import calculated, copied, copy_case, fma_case, probe_info
 from tests.results_fixture import (
     TODAY,
@@ -21,12 +22,16 @@ from tests.results_fixture import (
     numerics,
     passing,
     results,
+    run_info,
     timing,
     trial,
 )
 from tests.unit.reports.hostile import hostile, hostile_previous
+from tests.unit.reports.hostile_findings import hostile_findings
 from tests.unit.reports.sample import sample, sample_previous
 from tests.unit.reports.sample_apis import sample_apis
+from tests.unit.reports.sample_findings import sample_findings
+from tests.unit.reports.sample_many import many
 
 WIDE = "local-h200"
 
@@ -50,6 +55,16 @@ def browser() -> Iterator[Browser]:
         running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield running
         running.close()
+
+
+@pytest.fixture
+def reader(browser: Browser) -> Iterator[Reader]:
+    """Opens pages; at the end none of them may have complained, asked for anything or run anything."""
+    made = Reader(browser)
+    yield made
+    for visit in made.opened.values():
+        visit.page.context.close()
+    assert [c for v in made.opened.values() for c in v.complaints] == []
 
 
 @pytest.fixture(scope="session")
@@ -103,4 +118,30 @@ def apis_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Both APIs, probes, precision, canary."""
     folder = tmp_path_factory.mktemp("apis")
     write_reports(sample_apis(), None, folder, TODAY)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def changes_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two SoCs against their history, every kind of finding."""
+    folder, sample = tmp_path_factory.mktemp("changes"), sample_findings()
+    write_reports(sample.results, None, folder, TODAY, findings=sample.findings, series=sample.series)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def many_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One SoC with 10,000 series."""
+    folder = tmp_path_factory.mktemp("many")
+    infos, findings = many(10_000)
+    run = results(infos=list(infos.values()), run=run_info(findings.run_id, suite="nightly"))
+    write_reports(run, None, folder, TODAY, findings=findings)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hostile_changes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every text an attack, every number NaN or infinite."""
+    folder, sample = tmp_path_factory.mktemp("hostile-changes"), hostile_findings()
+    write_reports(sample.results, None, folder, TODAY, findings=sample.findings, series=sample.series)
     return folder

@@ -7,6 +7,11 @@
   const behind = (element) => {
     const cell = element.closest("svg.heat g")?.querySelector("rect:not(.none):not(.win)");
     if (cell) return parse(getComputedStyle(cell).fill);
+    if (element.closest("svg.heat") && !element.classList.contains("ax")) {
+      let rect = element.previousElementSibling;
+      while (rect.classList.contains("win")) rect = rect.previousElementSibling;
+      return parse(getComputedStyle(rect).fill);
+    }
     for (let e = element; e; e = e.parentElement) {
       const c = parse(getComputedStyle(e).backgroundColor);
       if (opaque(c)) return c;

@@ -1,15 +1,13 @@
 """What a person sees: no script, no network, both themes, narrow screens, the keyboard."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
+from playwright.sync_api import Browser, ConsoleMessage
 
-CONTRAST = (Path(__file__).parent / "contrast.js").read_text("utf-8")
+from tests.browser.visits import CONTRAST, Reader, Scheme
+
 TEXT_BOXES = """svg => {
   const frame = svg.getBoundingClientRect();
   return [...svg.querySelectorAll("text:not(.ax)")].map(t => {
@@ -24,63 +22,6 @@ STROKES = """svg => ["dram", "cache", "compute"].map(kind => {
 })"""
 API_PAGES = ["soc-NVIDIA-H200.html", "soc-lavapipe.html"]
 PAGES = ["index.html", "soc-llvmpipe.html", "soc-SM8650.html"]
-Scheme = Literal["light", "dark"]
-
-
-@dataclass
-class Visit:
-    """A page and everything it did that it should not."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list[str])
-
-    def watch(self) -> None:
-        def on_console(message: ConsoleMessage) -> None:
-            self.complaints.append(f"console {message.type}: {message.text}")
-
-        def on_dialog(dialog: Dialog) -> None:
-            self.complaints.append(f"dialog: {dialog.message}")
-            dialog.dismiss()
-
-        def on_request(request: Request) -> None:
-            if not (request.is_navigation_request() and request.url.startswith("file:")):
-                self.complaints.append(f"request: {request.url}")
-
-        def on_error(error: object) -> None:
-            self.complaints.append(f"error: {error}")
-
-        self.page.on("console", on_console)
-        self.page.on("dialog", on_dialog)
-        self.page.on("request", on_request)
-        self.page.on("pageerror", on_error)
-
-
-@dataclass
-class Reader:
-    """One page for all that a test opens with script and one without: a new one takes a second."""
-
-    browser: Browser
-    opened: dict[bool, Visit] = field(default_factory=dict[bool, Visit])
-
-    def open(self, path: Path, *, width: int = 1280, scheme: Scheme = "light", script: bool = True) -> Page:
-        if script not in self.opened:
-            self.opened[script] = Visit(self.browser.new_context(java_script_enabled=script).new_page())
-            self.opened[script].watch()
-        page = self.opened[script].page
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)
-        page.goto(path.as_uri())
-        return page
-
-
-@pytest.fixture
-def reader(browser: Browser) -> Iterator[Reader]:
-    """Opens pages; at the end none of them may have complained, asked for anything or run anything."""
-    made = Reader(browser)
-    yield made
-    for visit in made.opened.values():
-        visit.page.context.close()
-    assert [c for v in made.opened.values() for c in v.complaints] == []
 
 
 def _pages(folder: Path) -> list[Path]:
