@@ -234,7 +234,7 @@ def some_series(
     devices = {f"d{n}": device for n, device in enumerate(sorted({d for d, _ in found}))}
     cases = {f"c{n}": case for n, case in enumerate(sorted({c for _, c in found}))}
     sql = _SERIES.format(
-        columns="*" if samples else f"COLUMNS(c -> c NOT IN {SAMPLES})",
+        columns="*" if samples else f"COLUMNS(lambda c: c NOT IN {SAMPLES})",
         cases=", ".join(f"${name}" for name in cases),
         devices=", ".join(f"${name}" for name in devices),
     )
