@@ -9,7 +9,9 @@ from orchestrator.cli.compare import compare, report
 from orchestrator.cli.db import db
 from orchestrator.cli.devices import devices
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.duel import duel
 from orchestrator.cli.example import example
+from orchestrator.cli.export import export
 from orchestrator.cli.flower import flower
 from orchestrator.cli.health import health
 from orchestrator.cli.hold import hold, release
@@ -40,6 +42,8 @@ for command in (
     run,
     report,
     compare,
+    duel,
+    export,
     example,
     submit,
     status,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import typer
 from rich.console import Console
 
+from orchestrator.cli.confirm import OnTheFarm
 from orchestrator.cli.ending import EXIT_INTERRUPTED, tell_end, tell_interrupted
 from orchestrator.cli.finish import Finished, finish_run
 from orchestrator.cli.fleet import Fleet
@@ -82,7 +83,8 @@ def dispatch(
             f"broker {shown(fleet.broker.url)}: {cause}. Results so far are on disk: {what} the run with "
             f"`tilefarm run --resume {run_id}`"
         ) from e
-    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), gate)
+    second_look = OnTheFarm(folder, fleet, settings) if results.run.confirm else None
+    finished = finish_run(folder, results, settings, datetime.now(UTC).date(), gate, second_look=second_look)
     if settings.broker:
         with suppress(BrokerUnavailable):  # the report is on disk all the same
             tell_end(fleet.broker, finished)

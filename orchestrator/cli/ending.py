@@ -22,7 +22,7 @@ def tell_end(broker: Broker, finished: Finished) -> None:
     why = broker.cancelled(manifest.planned.run.run_id)
     broker.publish(
         replace(
-            _last_known(broker, manifest),
+            last_known(broker, manifest),
             phase="cancelled" if why else "finished",
             why=why,
             verdict=finished.summary.sentence,
@@ -40,7 +40,7 @@ def tell_interrupted(broker: Broker, manifest: Manifest, why: str) -> None:
         BrokerUnavailable: the farm's Redis does not answer.
     """
     broker.publish(
-        replace(_last_known(broker, manifest), phase="cancelled", why=why, exit_code=EXIT_INTERRUPTED)
+        replace(last_known(broker, manifest), phase="cancelled", why=why, exit_code=EXIT_INTERRUPTED)
     )
 
 
@@ -61,7 +61,7 @@ def _targets(folder: RunFolder, manifest: Manifest) -> list[Target]:
     return found
 
 
-def _last_known(broker: Broker, manifest: Manifest) -> RunState:
+def last_known(broker: Broker, manifest: Manifest) -> RunState:
     """As the dispatcher has told, or from what was planned."""
     run = manifest.planned.run
     told = next((state for state in broker.runs() if state.run_id == run.run_id), None)

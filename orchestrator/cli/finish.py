@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from orchestrator.analysis.summary import Summary
-from orchestrator.cli.judged import judge_ended
+from orchestrator.cli.judged import SecondLook, judge_ended
 from orchestrator.cli.output import print_json, result
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.gate import Gate
@@ -51,17 +51,19 @@ def finish_run(
     gate: Gate,
     *,
     newest: bool = True,
+    second_look: SecondLook | None = None,
 ) -> Finished:
     """Store the run, judge it, write the reports.
 
-    ``newest`` lets out/latest point to this run, unless a later one has it.
+    ``newest`` lets out/latest point to this run, unless a later one has it. ``second_look`` measures again
+    what seems to have changed, where the run has no second look yet.
 
     What ``gate`` leaves open is as the run was started.
     """
     out, previous = settings.out, None
     if results.previous_run and (out / "runs" / results.previous_run / "results.json").is_file():
         previous = load_results(out / "runs" / results.previous_run)
-    judged = judge_ended(results, folder.path, settings, store=newest)
+    judged = judge_ended(results, folder.path, settings, store=newest, second_look=second_look)
     reports = write_reports(
         results,
         previous,

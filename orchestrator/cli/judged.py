@@ -1,6 +1,6 @@
 """What the history says of a run that ended: stored, judged, and written beside its results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,13 +8,17 @@ from typing import Any
 from orchestrator.cli.decisions import decided_for
 from orchestrator.cli.history import open_history
 from orchestrator.cli.output import say
-from orchestrator.domain.errors import TilefarmError
+from orchestrator.domain.confirmation import CONFIRMATION_FORMAT, Confirmation, Wanted
+from orchestrator.domain.errors import TilefarmError, WireError
 from orchestrator.domain.finding import Findings
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.settings import Settings
-from orchestrator.domain.wire import to_json
+from orchestrator.domain.wire import from_json, to_json
 from orchestrator.execution.run_folder import write_atomically
 
+CONFIRMATION = "confirmation.json"
+SecondLook = Callable[[Sequence[Wanted], int, int], Confirmation | None]
+"""Questions, samples of the whole night, and questions beyond the budget → what was measured again."""
 DETAILS = 60
 """Findings whose nights are shown one by one, the largest first; the table has them all."""
 
@@ -31,28 +35,54 @@ class JudgedRun:
     """False: the history could not be used."""
 
 
-def judge_ended(results: RunResults, folder: Path, settings: Settings, *, store: bool) -> JudgedRun:
+def read_confirmation(folder: Path) -> Confirmation | None:
+    """A run's second look; None where it has none, or one that cannot be read, which is said."""
+    path = folder / CONFIRMATION
+    if not path.is_file():
+        return None
+    try:
+        found = from_json(Confirmation, path.read_bytes(), str(path))
+        if found.format != CONFIRMATION_FORMAT:
+            raise WireError(f"{path}: format {found.format}; this Tilefarm reads {CONFIRMATION_FORMAT}")
+    except WireError as e:
+        say(f"warning: {e}: the run is judged without its second look")
+        return None
+    return found
+
+
+def judge_ended(
+    results: RunResults,
+    folder: Path,
+    settings: Settings,
+    *,
+    store: bool,
+    second_look: SecondLook | None = None,
+) -> JudgedRun:
     """Put a run into the history and say what changed. A history that cannot be used costs a warning: the
     run's own report is made without it.
 
     Args:
         folder: of the run; findings.json is written there.
         store: False where it was stored when it ended.
+        second_look: measures again what seems to have changed; once in a run's life.
     """
     if not results.trials:
         return JudgedRun()
     try:
-        return _judged(results, folder, settings, store=store)
+        return _judged(results, folder, settings, store=store, second_look=second_look)
     except TilefarmError as e:
         again = f"tilefarm db store {results.run.run_id}"
         say(f"warning: the history says nothing of this run: {e}. Put it in later with `{again}`")
         return JudgedRun(answered=False)
 
 
-def _judged(results: RunResults, folder: Path, settings: Settings, *, store: bool) -> JudgedRun:
+def _judged(
+    results: RunResults, folder: Path, settings: Settings, *, store: bool, second_look: SecondLook | None
+) -> JudgedRun:
     # Loaded only here: their libraries take half a second, and most commands end no run.
     from orchestrator.history.query import one_series
-    from orchestrator.verdicts.judge import judge_run
+    from orchestrator.verdicts.confirming import questions
+    from orchestrator.verdicts.judge import first_look, judge_run
 
     history = open_history(settings)
     try:
@@ -61,7 +91,12 @@ def _judged(results: RunResults, folder: Path, settings: Settings, *, store: boo
         runs = {run.run_id: history.path(run) for run in history.runs(results.run.suite)}
         if not results.run.whole_suite or results.run.run_id not in runs or len(runs) < 2:
             return JudgedRun()
-        findings = judge_run(history, results, decided_for(settings, results.run))
+        decided = decided_for(settings, results.run)
+        first, confirmation = first_look(history, results, decided), read_confirmation(folder)
+        if confirmation is None and second_look is not None:
+            asked = questions(first)
+            confirmation = second_look(asked.wanted, asked.samples, asked.unpaid)
+        findings = judge_run(history, results, decided, confirmation, first)
         files = [runs[run_id] for run_id in findings.nights]
         shown = sorted(findings.findings, key=lambda f: -abs(f.effect))[:DETAILS]
         series = {

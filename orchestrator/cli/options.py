@@ -61,6 +61,13 @@ FailOnOption = Annotated[
         "also what got slower or less exact than the history, and nobody has dealt with; never: nothing.",
     ),
 ]
+ConfirmOption = Annotated[
+    bool,
+    typer.Option(
+        "--confirm/--no-confirm",
+        help="At the end of a whole suite, measure what seems slower or faster than the history once more.",
+    ),
+]
 ProbesOption = Annotated[
     bool,
     typer.Option(

@@ -43,6 +43,7 @@ class Wanted:
     probes: bool
     phones: int | None
     nightly: bool
+    confirm: bool = True
     night: NightRecord | None = None
     """Of which it is the run."""
 
@@ -176,6 +177,7 @@ def _asked(checked: Checked) -> Asked:
         max_slowdown=wanted.gate.max_slowdown,
         fail_on=wanted.gate.fail_on or "wrong",
         probes=wanted.probes,
+        confirm=wanted.confirm,
         night=wanted.night.night if wanted.night is not None else "",
         missed_nights=tuple(wanted.night.missed) if wanted.night is not None else (),
     )

@@ -38,6 +38,7 @@ FIXED = {
     "device": "--device",
     "set_": "--set",
     "probes": "--no-probes",
+    "confirm": "--no-confirm",
     "phones": "--phones",
     "nightly": "--nightly",
 }

@@ -9,6 +9,7 @@ from orchestrator.cli.new_run import new_run
 from orchestrator.cli.night import run_night
 from orchestrator.cli.options import (
     CaseOption,
+    ConfirmOption,
     DeviceOption,
     FailOnOption,
     JsonOption,
@@ -44,6 +45,7 @@ def run(
     max_slowdown: MaxSlowdownOption = None,
     fail_on: FailOnOption = None,
     probes: ProbesOption = True,
+    confirm: ConfirmOption = True,
     phones: PhonesOption = None,
     nightly: NightlyOption = False,
     unattended: Annotated[
@@ -83,6 +85,7 @@ def run(
             overrides=set_ or [],
             gate=gate,
             probes=probes,
+            confirm=confirm,
             phones=phones,
             nightly=nightly or night is not None,
         )

@@ -9,6 +9,7 @@ from orchestrator.cli.broker_url import broker_url
 from orchestrator.cli.fleet import open_fleet
 from orchestrator.cli.options import (
     CaseOption,
+    ConfirmOption,
     DeviceOption,
     FailOnOption,
     JsonOption,
@@ -49,6 +50,7 @@ def submit(
     max_slowdown: MaxSlowdownOption = None,
     fail_on: FailOnOption = None,
     probes: ProbesOption = True,
+    confirm: ConfirmOption = True,
     phones: PhonesOption = None,
     nightly: NightlyOption = False,
     as_json: JsonOption = False,
@@ -72,6 +74,7 @@ def submit(
         overrides=set_ or [],
         gate=Gate(max_slowdown, fail_on),
         probes=probes,
+        confirm=confirm,
         phones=phones,
         nightly=nightly,
     )

@@ -55,6 +55,8 @@ class RunInfo:
     """``--fail-on``: what makes the exit code 1."""
     probes: bool = True
     """False: ``--no-probes``."""
+    confirm: bool = True
+    """False: ``--no-confirm``."""
     phones_per_soc: int | None = None
     """Of each SoC so many phones were to run a case; None: all devices run all cases."""
     compiler: str = ""

@@ -34,7 +34,7 @@ class Confirming:
     run_id: str
     manifests: Manifests
     errands: Errands
-    on_part: Callable[[Confirmation], None] = lambda part: None
+    on_part: Callable[[Confirmation], object] = lambda part: None
     """Told of each answer, so that it outlives the process."""
     meter: Meter = field(default_factory=Meter)
     _duels: dict[tuple[str, str], Duel] = field(default_factory=dict[tuple[str, str], Duel])

@@ -133,10 +133,13 @@ def entry_blobs(job: CaseJob) -> set[str]:
     return {p.shader for p in job.passes} | {b.blob for b in job.buffers if b.blob is not None}
 
 
-def entries(codes: Codes, first: int, end: int) -> list[CaseJob]:
-    """Samples ``first`` to ``end`` of A B B A A B B A …, each an entry of one job: one sample, timed once.
+def entries(codes: Codes, first: int, end: int, repeats: int = 1) -> list[CaseJob]:
+    """Samples ``first`` to ``end`` of A B B A A B B A …, each an entry of one job.
 
     Ids tell place and code; no case of a run has such a one.
+
+    Args:
+        repeats: times that one sample is the median of.
     """
     sides: Mapping[str, CaseJob] = {"A": codes.before, "B": codes.after}
     met: set[str] = set()
@@ -155,7 +158,7 @@ def entries(codes: Codes, first: int, end: int) -> list[CaseJob]:
                 kept=(),
                 warmup=1 if found else max(job.warmup, 1),
                 warmup_ms=warmup_ms,
-                repeats=1,
+                repeats=repeats,
                 replays=1,
                 idle_replays=0,
                 idle_ms=0,

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.confirm import LOOKS, Interleaved, decision
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.trials import samples_of
@@ -36,9 +37,8 @@ def duel_of(wanted: Wanted, trials: Sequence[Trial | None], why: str = "") -> Du
     throttled = np.zeros(shape, np.bool_)
     at = [n for n, t in enumerate(own) if t is not None]
     seen = samples_of([t for t in own if t is not None])
-    if seen.latency_ns.shape[1]:
-        latency[0, at], hz[0, at] = seen.latency_ns[:, 0], seen.gpu_hz[:, 0]
-        temp[0, at], throttled[0, at] = seen.temp_mc[:, 0], seen.throttled[:, 0]
+    latency[0, at], hz[0, at] = rows.median(seen.latency_ns), rows.median(seen.gpu_hz)
+    temp[0, at], throttled[0, at] = rows.median(seen.temp_mc), seen.throttled.any(axis=1)
     found = decision(Interleaved(latency, hz, temp, throttled), wanted.threshold or RULE.threshold)
     return Duel(
         wanted=wanted,

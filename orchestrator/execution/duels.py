@@ -47,20 +47,23 @@ def measure_in_turns(
     errands: Errands,
     meter: Meter,
     on_duel: Callable[[Duel], None],
+    *,
+    repeats: int = 1,
 ) -> list[Duel]:
     """One duel for each question, in the order asked.
 
     Args:
         on_duel: told of each as it stands after a look.
+        repeats: times that one sample is the median of: more of them make it calmer, and cost more.
     """
     contests = [_Contest(wanted, codes) for wanted, codes in asked]
     before = 0
     for number, look in enumerate(LOOKS):
         end = 2 * look.pairs
-        chosen = _affordable(contests, end - before, inf if number == 0 else meter.left)
+        chosen = _affordable(contests, (end - before) * repeats, inf if number == 0 else meter.left)
         if not chosen or errands.ended:
             break
-        of = {_errand(contest, before, end): contest for contest in chosen}
+        of = {_errand(contest, before, end, repeats): contest for contest in chosen}
         errands.run(list(of), _Settling(of, before, end, meter, on_duel))
         before = end
     return [c.duel or unanswered(c.wanted, errands.ended or "nobody measured it") for c in contests]
@@ -78,7 +81,7 @@ class _Settling:
 
     def __call__(self, errand: Errand, done: Done) -> None:
         contest = self.of[errand]
-        self.meter.used += sum(t.timing is not None for t in done.trials.values())
+        self.meter.used += sum(len(t.timing.wall_ns) for t in done.trials.values() if t.timing is not None)
         contest.duel = _looked(contest, done, self.first, self.end)
         self.on_duel(contest.duel)
 
@@ -91,11 +94,10 @@ def _affordable(contests: Sequence[_Contest], cost: int, budget: float) -> list[
     return [contests[n] for n in np.flatnonzero(chosen)[np.argsort(p[chosen], kind="stable")].tolist()]
 
 
-def _errand(contest: _Contest, first: int, end: int) -> Errand:
+def _errand(contest: _Contest, first: int, end: int, repeats: int) -> Errand:
     codes = contest.codes
-    return Errand(
-        contest.wanted.device_id, codes.blob_store, entries(codes, first, end), canaries=codes.canaries
-    )
+    jobs = entries(codes, first, end, repeats)
+    return Errand(contest.wanted.device_id, codes.blob_store, jobs, codes.canaries)
 
 
 def _looked(contest: _Contest, done: Done, first: int, end: int) -> Duel:

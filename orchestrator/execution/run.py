@@ -46,6 +46,7 @@ class Asked:
     max_slowdown: float | None = None
     fail_on: FailOn = "wrong"
     probes: bool = True
+    confirm: bool = True
     night: str = ""
     """Id of the night that it is the run of."""
     missed_nights: tuple[MissedNight, ...] = ()
@@ -161,6 +162,7 @@ def _planned(plan: Plan, kernels: Mapping[str, LoadedKernel], request: Request) 
             max_slowdown=request.asked.max_slowdown,
             fail_on=request.asked.fail_on,
             probes=request.asked.probes,
+            confirm=request.asked.confirm,
             night=request.asked.night,
             missed_nights=list(request.asked.missed_nights),
             phones_per_soc=plan.suite.min_phones_per_soc,
