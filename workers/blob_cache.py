@@ -70,7 +70,9 @@ class BlobCache:
         self._there[digest] = len(data)
 
     def _look(self) -> None:
+        """What is there; what no batch can use, such as half a push of a worker that was killed, goes now."""
         self._there = dict(self._device.list_dir(self.folder, timeout_s=CALL_TIMEOUT_S))
+        self._remove([name for name in self._there if not _DIGEST.match(name)])
 
     def _make_room(self, wanted_bytes: int) -> None:
         over = max(wanted_bytes, sum(self._there.values()) - self._bench.blob_quota)
@@ -94,12 +96,11 @@ class BlobCache:
             del self._there[name]
 
     def _by_age(self) -> list[str]:
-        """What is there, oldest first; before all others what no batch can use, such as half a push of a
-        worker that was killed. A device that does not tell ages (Android 5) gives them in any order."""
+        """What is there, oldest first; one that does not tell ages (Android 5) gives them in any order."""
         if self._oldest is None:
             self._oldest = _told(self._listing())
         ages = {name: age for age, name in enumerate(self._oldest)}
-        return sorted(self._there, key=lambda name: (_DIGEST.match(name) is not None, ages.get(name, -1)))
+        return sorted(self._there, key=lambda name: ages.get(name, -1))
 
     def _listing(self) -> bytes:
         with suppress(InfraError):
