@@ -1,6 +1,7 @@
 """Redis and workers with the real Celery in a line, for tests of what they do to each other."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -60,6 +61,20 @@ class Line:
             return found.pid if found else 0
         finally:
             broker.close()
+
+    @contextmanager
+    def paused(self, device_id: str) -> Generator[None]:
+        """A worker that stands still, all threads of it, until the end of the block."""
+        pid = self.pid(device_id)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def refusals(self, device_id: str) -> int:
+        """Batches whose lease its worker had lost."""
+        return (self.folder / f"{device_id}.out").read_text("utf-8").count("batch under a lost lease")
 
     def send(self, run_id: str, device_id: str, *cases: str) -> None:
         broker = Broker(self.url)
