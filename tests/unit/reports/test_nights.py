@@ -104,7 +104,7 @@ def test_what_is_pruned_now_is_one_skipped_point_in_junit() -> None:
     run = replace(night(pruned=pruned), cases=BEFORE.cases)
     assert [g.what for g in gone(build_report(run, BEFORE, TODAY))] == ["2 cases"]
     root = ET.fromstring(texts(run, BEFORE)["junit"].partition("\n")[2])
-    assert (root.get("tests"), root.get("skipped")) == ("5", "2")
+    assert (root.get("tests"), len(list(root.iter("skipped")))) == ("5", 2)
 
 
 def test_a_selection_drops_nothing() -> None:
