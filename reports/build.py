@@ -17,11 +17,13 @@ from orchestrator.analysis.subgroups import failures_by_subgroup
 from orchestrator.analysis.summary import Counts, bound_of, count, probe_ids, sentence, summarise
 from orchestrator.analysis.tiles import tile_grids
 from orchestrator.analysis.worse import worse
+from orchestrator.domain.best import Best
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.finding import Findings
 from orchestrator.domain.gate import FailOn
 from orchestrator.domain.results import RunResults
+from reports.best.build import build_best
 from reports.changes.build import build_changes, socs_of
 from reports.changes.evidence import Row
 from reports.clocks import device_notes
@@ -46,12 +48,14 @@ def build_report(
     compile_when: CompileWhen = compile_recorded,
     findings: Findings | None = None,
     series: Mapping[str, Sequence[Row]] | None = None,
+    best: Best | None = None,
     fail_on: FailOn | None = None,
     judged: bool = True,
 ) -> ReportModel:
     """Everything the renderers need. ``previous`` is the run to compare with, or None.
 
-    ``findings``: what the history says; ``series``: finding id → trials of its case, as it keeps them.
+    ``best``: which variants to ship; ``findings``: what the history says; ``series``: finding id → trials
+    of its case, as it keeps them.
 
     ``max_slowdown``, ``fail_on``: None takes what the run was started with. ``judged``: False where the
     history could not be asked.
@@ -77,6 +81,13 @@ def build_report(
         older = {i: info.case for i, info in known.items()}
         told = frozenset(f.finding_id for f in alerts(findings, today))
         changes = build_changes(results, findings, series or {}, older, results_pages, wanted, told)
+    shipped = None
+    if best is not None:
+        own = {p.soc: p.file_name for p in pages}
+        every = soc_file_names(dict.fromkeys([*own, *(soc.soc for soc in best.socs)]))
+        names = {d.device_id: d.name for d in results.devices}
+        changed = {p.soc: p.file_name for p in changes.socs} if changes is not None else {}
+        shipped = build_best(best, names, every, own, changed)
     return ReportModel(
         run=results.run,
         summary=summarise(
@@ -95,6 +106,7 @@ def build_report(
         pairs=builder.pairs,
         shared=builder.shared,
         by_subgroup=failures_by_subgroup(judgement.trials),
+        shipped=shipped,
         changes=changes,
         worse=against,
         told=frozenset(f.finding_id for f in alerts(findings, today))

@@ -117,7 +117,7 @@ def _shared(model: ReportModel) -> dict[str, object]:
         "pair_variant": _pair_variant,
         "max_detailed": MAX_DETAILED,
         "max_listed": MAX_LISTED,
-        "best": model.best,
+        "best": model.shipped,
         "shell": shell_word,
         "changes": model.changes,
         "max_cards": MAX_CARDS,

@@ -24,6 +24,7 @@ from orchestrator.domain.precision import Precision
 from orchestrator.domain.results import Excluded, Missing, RunInfo
 from orchestrator.domain.trial import Numerics
 from orchestrator.domain.verdict import Verdict
+from reports.best.model import BestPages
 from reports.changes.model import Changes
 from reports.roofline import RoofChart
 
@@ -272,6 +273,8 @@ class ReportModel:
     """Devices that execute on one processor."""
     by_subgroup: tuple[KernelBySize, ...]
     """Kernels that failed, where devices run them with different subgroup sizes."""
+    shipped: BestPages | None = None
+    """Which variants to ship; None: no history was asked."""
     changes: Changes | None = None
     """The night against its history; None: no history was asked, and two runs are compared instead."""
     worse: Worse = field(default_factory=Worse)

@@ -6,12 +6,13 @@ from datetime import date
 from pathlib import Path
 
 from orchestrator.analysis.outcome import CompileWhen, compile_recorded
+from orchestrator.domain.best import Best
 from orchestrator.domain.finding import Findings
 from orchestrator.domain.gate import FailOn
 from orchestrator.domain.results import RunResults
 from reports.build import build_report
 from reports.changes.evidence import Row
-from reports.html import render_changes, render_index, render_soc
+from reports.html import render_best, render_changes, render_index, render_soc
 from reports.junit import render_junit
 from reports.markdown import render_markdown
 from reports.model import ReportModel
@@ -40,6 +41,7 @@ def write_reports(
     compile_when: CompileWhen = compile_recorded,
     findings: Findings | None = None,
     series: Mapping[str, Sequence[Row]] | None = None,
+    best: Best | None = None,
     fail_on: FailOn | None = None,
     judged: bool = True,
 ) -> ReportPaths:
@@ -48,6 +50,7 @@ def write_reports(
     ``previous`` is the run to compare with; ``max_slowdown`` (1.10: ten percent) bounds ratios against it.
     ``findings`` are what the history says of this run: with them, changes-NAME.html and .csv of each SoC too.
     ``series``: finding id → trials of its case, as ``history.query.one_series`` gives them, for the details.
+    ``best``: which variants to ship; with them, best-NAME.html of each SoC too.
 
     Raises:
         WireError: results that contradict themselves.
@@ -61,6 +64,7 @@ def write_reports(
         compile_when=compile_when,
         findings=findings,
         series=series,
+        best=best,
         fail_on=fail_on,
         judged=judged,
     )
@@ -72,6 +76,8 @@ def write_reports(
     for page in model.changes.socs if model.changes else ():
         _write(changes[page.soc], render_changes(model, page))
         _write(folder / page.table_file, page.csv)
+    for page in model.shipped.pages if model.shipped else ():
+        _write(folder / page.file_name, render_best(model, page))
     for name, log in model.logs.items():
         (folder / name).parent.mkdir(exist_ok=True)
         _write(folder / name, log)

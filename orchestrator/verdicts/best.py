@@ -21,7 +21,7 @@ from orchestrator.history.database import KnownCase, StoredRun
 from orchestrator.history.history import History
 from orchestrator.history.known import known_cases, known_devices
 from orchestrator.history.query import FailedTrial, failed_trials, night_table, wall_clocked
-from orchestrator.verdicts.best_phones import Phones, phones_of
+from orchestrator.verdicts.best_phones import Phones, driver_warnings, phones_of
 from orchestrator.verdicts.best_refused import Refused, refused_in
 from orchestrator.verdicts.best_workload import Facts, workload_best
 from orchestrator.verdicts.nights import chosen as nights_of
@@ -112,6 +112,7 @@ def _soc(found: _Found, soc: str, refused: Refused, chosen: Chosen, results: Run
     warnings: list[str] = []
     if any(p.virtual for p in own):
         warnings.append("its phones are virtual: their times say nothing about this SoC")
+    warnings += driver_warnings(own, dict(zip(found.facts.table.runs, found.facts.dates, strict=True)))
     if results is None:
         warnings.append("results.json of the newest run is gone: known failures were not left out")
     made = (

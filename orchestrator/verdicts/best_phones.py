@@ -65,6 +65,27 @@ def phones_of(
     return Phones(socs, vendors, newest)
 
 
+def driver_warnings(phones: Sequence[Measured], dates: Mapping[str, str]) -> list[str]:
+    """Drivers that changed within the nights looked at, and those that differ between phones.
+
+    Args:
+        dates: run id → date.
+    """
+    changed: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for phone in phones:
+        for api, run in phone.driver_since.items():
+            changed[dates[run], phone.drivers[api]].append(phone.device_id)
+    said = [
+        f"the driver of {', '.join(ids)} changed on {date}: of its API only nights with {driver} count"
+        for (date, driver), ids in sorted(changed.items())
+    ]
+    for api in sorted({a for p in phones for a in p.drivers}):
+        drivers = sorted({p.drivers[api] for p in phones if api in p.drivers})
+        if len(drivers) > 1:
+            said.append(f"its phones have {len(drivers)} different drivers of {api}: {', '.join(drivers)}")
+    return said
+
+
 def _driver(table: NightTable, rows: Sequence[int], night: int) -> int:
     """The one of most trials; −1: none named one."""
     named = [d for d in table.driver[list(rows), night].tolist() if d >= 0 and table.drivers[d]]

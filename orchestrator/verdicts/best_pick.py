@@ -21,8 +21,6 @@ DIGITS = 6
 class Setting:
     """Variants of one workload on the phones of one SoC."""
 
-    dates: Sequence[str]
-    runs: Sequence[str]
     phones: Sequence[Measured]
     log_ns: Floats
     """(variants, phones, nights)"""
@@ -96,26 +94,9 @@ def _warnings(setting: Setting, variant: Variant, picked: Picked, shown: Sequenc
         )
     if not setting.clocked[picked.pick]:
         said.append("its phones do not show their GPU clock: times are 20th percentiles")
-    own = [p for p in setting.phones if p.device_id in {s.device_id for s in shown}]
-    said += _of_drivers(setting, own, variant.api)
     for share in shown:
         if share.loss > NEAR:
             said.append(f"on {share.device_id} another variant is {expm1(share.loss):.1%} faster")
-    return said
-
-
-def _of_drivers(setting: Setting, phones: Sequence[Measured], api: str) -> list[str]:
-    said: list[str] = []
-    changed: dict[tuple[str, str], list[str]] = {}
-    for phone in phones:
-        if (run := phone.driver_since.get(api)) is not None:
-            key = (setting.dates[list(setting.runs).index(run)], phone.drivers.get(api, ""))
-            changed.setdefault(key, []).append(phone.device_id)
-    for (date, driver), ids in sorted(changed.items()):
-        said.append(f"the driver of {', '.join(ids)} changed on {date}: only nights with {driver} count")
-    drivers = sorted({p.drivers.get(api, "") for p in phones})
-    if len(drivers) > 1:
-        said.append(f"its phones have {len(drivers)} different drivers: {', '.join(drivers)}")
     return said
 
 

@@ -97,7 +97,7 @@ def workload_best(
     _variants(facts, made, kept, found, comparable)
     candidates = [Candidate(v.case.case_id, _worst(facts.table, v, "nmse"), v.case.axes) for v in kept]
     clocked = [_clocked(facts.table, v) for v in kept]
-    setting = Setting(facts.dates, facts.table.runs, phones.of(soc), log_ns, found, candidates, clocked)
+    setting = Setting(phones.of(soc), log_ns, found, candidates, clocked)
     for scope in SCOPES:
         among = [n for n in comparable if scope in ("any", kept[n].case.axes.get(API))]
         if among:

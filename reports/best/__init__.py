@@ -1,0 +1,1 @@
+"""Best variants of a SoC as a page."""
