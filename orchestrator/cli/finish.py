@@ -74,6 +74,7 @@ def finish_run(
         judged=judged.answered,
         findings=judged.findings,
         series=judged.series,
+        best=judged.best,
     )
     if newest and folder.path.name >= _latest_id(out):
         point_latest(out, folder.path.name)

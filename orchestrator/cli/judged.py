@@ -8,6 +8,7 @@ from typing import Any
 from orchestrator.cli.decisions import decided_for
 from orchestrator.cli.history import open_history
 from orchestrator.cli.output import say
+from orchestrator.domain.best import Best
 from orchestrator.domain.confirmation import CONFIRMATION_FORMAT, Confirmation, Wanted
 from orchestrator.domain.errors import TilefarmError, WireError
 from orchestrator.domain.finding import Findings
@@ -31,6 +32,8 @@ class JudgedRun:
         default_factory=dict[str, Sequence[Mapping[str, Any]]]
     )
     """Finding id → every trial of its case on the phone that shows it most."""
+    best: Best | None = None
+    """Which variants to ship; None where ``findings`` is."""
     answered: bool = True
     """False: the history could not be used."""
 
@@ -62,7 +65,7 @@ def judge_ended(
     run's own report is made without it.
 
     Args:
-        folder: of the run; findings.json is written there.
+        folder: of the run; findings.json and best.json are written there.
         store: False where it was stored when it ended.
         second_look: measures again what seems to have changed; once in a run's life.
     """
@@ -81,6 +84,7 @@ def _judged(
 ) -> JudgedRun:
     # Loaded only here: their libraries take half a second, and most commands end no run.
     from orchestrator.history.query import one_series
+    from orchestrator.verdicts.best import best_variants
     from orchestrator.verdicts.confirming import questions
     from orchestrator.verdicts.judge import first_look, judge_run
 
@@ -97,6 +101,7 @@ def _judged(
             asked = questions(first)
             confirmation = second_look(asked.wanted, asked.samples, asked.unpaid)
         findings = judge_run(history, results, decided, confirmation, first)
+        best = best_variants(history, results.run.suite, results.run.run_id, results)
         files = [runs[run_id] for run_id in findings.nights]
         shown = sorted(findings.findings, key=lambda f: -abs(f.effect))[:DETAILS]
         series = {
@@ -107,4 +112,5 @@ def _judged(
     finally:
         history.close()
     write_atomically(folder / "findings.json", to_json(findings))
-    return JudgedRun(findings, series)
+    write_atomically(folder / "best.json", to_json(best))
+    return JudgedRun(findings, series, best)
