@@ -134,16 +134,19 @@ def _times(
     Another clock than the first time's is another machine (``baseline.baseline_nights``).
     """
     found = np.full(len(number), np.nan)
-    kept = [t for t in trials if number.get((t.device_id, t.case_id), -1) in wanted]
+    asked = [t for t in trials if number.get((t.device_id, t.case_id), -1) in wanted]
+    for trial in asked:
+        why_not[number[trial.device_id, trial.case_id]] = trial.reason or "it was not timed"
+    kept = [t for t in asked if t.timing is not None and t.timing.samples_ns]
     if not kept:
         return found
     table = judged.nights.table
     rows = [number[t.device_id, t.case_id] for t in kept]
     seen = summarise(samples_of(kept), table.clock_hz[rows, -1])
-    for at, (row, trial) in enumerate(zip(rows, kept, strict=True)):
+    for at, row in enumerate(rows):
         first_hz, hz = float(table.clock_hz[row, -1]), float(seen.clock_hz[at])
         if not isfinite(seen.log_ns[at]):
-            why_not[row] = trial.reason or "the second measurement gave no number"
+            why_not[row] = "the second measurement gave no number"
         elif seen.basis[at] != table.basis[row, -1] or abs(hz / first_hz - 1) > CLOCK_FLOOR:
             why_not[row] = "the second measurement ran at another clock"
         else:
