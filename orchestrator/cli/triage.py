@@ -175,7 +175,7 @@ def check(
         raise UsageError(f"{where}: no folder of decisions; `tilefarm triage acknowledge ID` makes one")
     problems: list[str] = []
     count = 0
-    for suite in sorted(p for p in where.iterdir() if p.is_dir()):
+    for suite in sorted(p for p in where.iterdir() if p.is_dir() and not p.name.startswith(".")):
         decisions, wrong = TriageFolder(where, suite.name).load_what_can_be()
         problems += wrong
         count += sum(len(d.subjects) for d in decisions)
@@ -252,8 +252,8 @@ def _decide(state: TriageState, ids: Sequence[str], words: _Words, run: str, *, 
     until = f" until {decision.expires}" if decision.expires else ""
     count = len(found.subjects)
     say(f"{state}{until}: {count} finding{'s' * (count != 1)} ({found.about})")
-    for path in changed:
-        say(f"wrote {path}: commit it. `tilefarm report {judged.findings.run_id}` renews the reports")
+    names = ", ".join(str(path) for path in changed)
+    say(f"to commit: {names}. `tilefarm report {judged.findings.run_id}` renews the run's reports")
 
 
 def _expires(text: str, today: date) -> str:

@@ -1,7 +1,7 @@
-"""A decision about one finding or several, as a file of the triage folder holds it."""
+"""A decision about one finding or several: what a file of the triage folder holds."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import exp
 
@@ -49,9 +49,8 @@ class Decision:
     link: str = ""
     expires: str = ""
     """Date; empty: never."""
-    month: str = ""
-    """``2026-12``: name of its file."""
-    line: int = field(default=0, compare=False)
+    file: str = ""
+    """Name of its file; empty: it has none yet."""
 
     def triage(self, started_at: str) -> Triage:
         """As a finding of a run that started then carries it."""

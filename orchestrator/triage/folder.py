@@ -1,12 +1,11 @@
-"""The folder of decisions: ``SUITE/2026-12.yaml``, a file for each month in which somebody decided.
+"""The folder of decisions, ``SUITE/20261202T091400Z-4e11d3a3.yaml``: a file for each.
 
-A person may edit and remove files; git merges them. Whoever writes holds the folder for that moment.
+Two people who decide in two branches write two files, and git has nothing to merge; a conflict is left to
+those who change one decision. A person may edit and remove files. Whoever writes holds the folder meanwhile.
 """
 
 import fcntl
 import os
-import re
-from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,11 +14,9 @@ from pathlib import Path
 from orchestrator.domain.errors import InfraError, TilefarmError
 from orchestrator.execution.run_folder import write_atomically
 from orchestrator.planning.yaml_tree import Problem
-from orchestrator.triage.decision import Decision, Subject
-from orchestrator.triage.reader import MAX_BYTES, read_decisions
+from orchestrator.triage.decision import Decision, Subject, moment
+from orchestrator.triage.reader import MAX_BYTES, read_decision
 from orchestrator.triage.writer import file_text
-
-_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])(-[a-z0-9-]+)?")
 
 
 class TriageError(TilefarmError):
@@ -62,14 +59,13 @@ class TriageFolder:
         seen: dict[str, str] = {}
         for path in sorted(self.path.glob("*.yaml")):
             found, wrong = _read(path)
-            name = str(path)
-            if not wrong:
+            if found is not None and not wrong:
                 wrong = _twice(found, seen)
-            if wrong:
-                problems += [p.render(name) for p in sorted(wrong, key=lambda p: p.line)]
+            problems += [p.render(str(path)) for p in sorted(wrong, key=lambda p: p.line)]
+            if found is None or wrong:
                 continue
-            seen |= {s.finding_id: f"{path.name}:{s.line}" for d in found for s in d.subjects}
-            decisions += found
+            seen |= {s.finding_id: f"{path.name}:{s.line}" for s in found.subjects}
+            decisions.append(replace(found, file=path.name))
         return decisions, problems
 
     def put(self, decision: Decision) -> list[Path]:
@@ -91,16 +87,27 @@ class TriageFolder:
     def _put(self, decision: Decision) -> list[Path]:
         ids = [s.finding_id for s in decision.subjects]
         before = self.load()
-        after = [d.without(ids) for d in before] + [replace(decision, month=decision.decided[:7])]
-        old, new = _by_month(before), _by_month(after)
-        changed = [m for m in sorted({*old, *new}) if old.get(m) != new.get(m)]
-        for month in changed:
-            path = self.path / f"{month}.yaml"
-            if new.get(month):
-                write_atomically(path, file_text(self.suite, new[month]))
+        path = self._new_path(decision)
+        # First the new word: killed here, a finding is decided twice, which is said, and not forgotten.
+        write_atomically(path, file_text(self.suite, decision))
+        changed = [path]
+        for old in before:
+            left = old.without(ids)
+            if left == old:
+                continue
+            there = self.path / old.file
+            changed.append(there)
+            if left.subjects:
+                write_atomically(there, file_text(self.suite, left))
             else:
-                path.unlink()
-        return [self.path / f"{month}.yaml" for month in changed]
+                there.unlink()
+        return changed
+
+    def _new_path(self, decision: Decision) -> Path:
+        when = f"{moment(decision.decided):%Y%m%dT%H%M%SZ}"
+        stem = f"{when}-{min(s.finding_id for s in decision.subjects)[:8]}"
+        names = (f"{stem}.yaml", *(f"{stem}-{n}.yaml" for n in range(2, 100)))
+        return next(path for name in names if not (path := self.path / name).exists())
 
 
 def by_finding(decisions: Iterable[Decision]) -> dict[str, tuple[Decision, Subject]]:
@@ -108,30 +115,19 @@ def by_finding(decisions: Iterable[Decision]) -> dict[str, tuple[Decision, Subje
     return {s.finding_id: (d, s) for d in decisions for s in d.subjects}
 
 
-def _by_month(decisions: Iterable[Decision]) -> Mapping[str, list[Decision]]:
-    found: dict[str, list[Decision]] = defaultdict(list)
-    for decision in decisions:
-        if decision.subjects:
-            found[decision.month].append(decision)
-    return found
-
-
-def _read(path: Path) -> tuple[list[Decision], list[Problem]]:
-    if not _MONTH.fullmatch(path.stem):
-        return [], [Problem(1, "", "a file of decisions is named after a month: 2026-12.yaml")]
+def _read(path: Path) -> tuple[Decision | None, list[Problem]]:
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as e:
-        return [], [Problem(1, "", f"cannot be read: {e.strerror}")]
-    return read_decisions(data, path.stem)
+        return None, [Problem(1, "", f"cannot be read: {e.strerror}")]
+    return read_decision(data)
 
 
-def _twice(found: Iterable[Decision], seen: Mapping[str, str]) -> list[Problem]:
+def _twice(found: Decision, seen: Mapping[str, str]) -> list[Problem]:
     return [
         Problem(s.line, s.finding_id, f"decided twice, first in {seen[s.finding_id]}. Remove one")
-        for d in found
-        for s in d.subjects
+        for s in found.subjects
         if s.finding_id in seen
     ]
 

@@ -1,4 +1,4 @@
-"""A file of decisions: YAML → ``Decision``; all that is wrong in one go, with lines."""
+"""A decision's file: YAML → ``Decision``; all that is wrong in one go, with lines."""
 
 import re
 from collections.abc import Mapping
@@ -19,47 +19,38 @@ STATES: tuple[TriageState, ...] = get_args(TriageState)
 WHATS: tuple[str, ...] = get_args(Finding.__annotations__["what"])
 _ID = re.compile(r"[0-9a-f]{16}")
 _MARK = re.compile(rb"^(<{7}|={7}|>{7}|\|{7})(?:[ \r].*)?$", re.MULTILINE)
-_REQUIRED = ("state", "owner", "decided", "findings")
+_REQUIRED = ("version", "state", "owner", "decided", "findings")
 _KEYS = (*_REQUIRED, "about", "run", "note", "link", "expires")
 _SUBJECT_REQUIRED = ("soc", "what", "case_id", "since")
 _SUBJECT_KEYS = (*_SUBJECT_REQUIRED, "case", "device", "effect")
 
 
-def read_decisions(data: bytes, month: str) -> tuple[list[Decision], list[Problem]]:
-    """Decisions of a file, and what is wrong with it; with any problem the decisions are not to be used."""
+def read_decision(data: bytes) -> tuple[Decision | None, list[Problem]]:
+    """The decision in a file, None where it cannot be made out, and all that is wrong: with any problem the
+    decision is not to be used."""
     if mark := _MARK.search(data):
         line = data.count(b"\n", 0, mark.start()) + 1
-        return [], [
+        return None, [
             Problem(line, "", "a merge conflict that nobody resolved. Keep one side, remove the marks")
         ]
     try:
         root, problems = read_tree(data, MAX_BYTES, MAX_NODES)
     except YamlSyntaxError as e:
-        return [], [Problem(e.line, "", e.what)]
-    return _Reader(month, problems).file(root), problems
+        return None, [Problem(e.line, "", e.what)]
+    return _Reader(problems).decision(root), problems
 
 
 class _Reader:
-    def __init__(self, month: str, problems: list[Problem]) -> None:
-        self._month = month
+    def __init__(self, problems: list[Problem]) -> None:
         self._problems = problems
-        self._lines: dict[str, int] = {}
-        """Finding id → where it was first decided about."""
 
-    def file(self, root: Node | None) -> list[Decision]:
-        keys = ("version", "decisions")
-        top = Record.read(root, "", self._problems, known=keys, required=keys)
-        if top is None:
-            return []
-        version = top.integer("version", VERSION, 1, 10**6)
-        if version != VERSION:
-            top.problem("version", f"version {version}; this Tilefarm reads {VERSION}")
-        return [d for node, where in top.items("decisions") if (d := self._decision(node, where))]
-
-    def _decision(self, node: Node, where: str) -> Decision | None:
-        record = Record.read(node, where, self._problems, known=_KEYS, required=_REQUIRED)
+    def decision(self, root: Node | None) -> Decision | None:
+        record = Record.read(root, "", self._problems, known=_KEYS, required=_REQUIRED)
         if record is None:
             return None
+        version = record.integer("version", VERSION, 1, 10**6)
+        if version != VERSION:
+            record.problem("version", f"version {version}; this Tilefarm reads {VERSION}")
         state = self._state(record)
         if state is None:
             return None
@@ -73,8 +64,6 @@ class _Reader:
             note=record.text("note"),
             link=record.text("link"),
             expires=_expires(record, state),
-            month=self._month,
-            line=record.node.line,
         )
 
     def _state(self, record: Record) -> TriageState | None:
@@ -104,11 +93,6 @@ class _Reader:
             what = f"{shown(finding_id)} is no finding's id. `tilefarm triage` shows them"
             self._problems.append(Problem(line, where, what))
             return None
-        if finding_id in self._lines:
-            what = f"decided twice, first on line {self._lines[finding_id]}. Remove one"
-            self._problems.append(Problem(line, here, what))
-            return None
-        self._lines[finding_id] = line
         record = Record.read(
             node, here, self._problems, known=_SUBJECT_KEYS, required=_SUBJECT_REQUIRED, line=line
         )

@@ -1,35 +1,22 @@
-"""Decisions → the text of their file: always the same text for the same decisions, one line a finding."""
+"""A decision → the text of its file: always the same text for the same decision, one line a finding."""
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 
 from orchestrator.planning.suggest import printable
 from orchestrator.triage.decision import EXPIRING, NEVER, Decision, Subject
 from orchestrator.triage.reader import VERSION
 
 _HEAD = """\
-# What people decided about findings of suite {suite}; `tilefarm triage` writes it. See docs/triage.md.
+# Decided about findings of suite {suite}; `tilefarm triage` wrote it. See docs/triage.md.
 version: {version}
-decisions:
 """
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_/.+-]*(?: [A-Za-z0-9_/.+-]+)*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
-def file_text(suite: str, decisions: Sequence[Decision]) -> str:
-    """Blocks in the order of SoC, first case and id, so that two branches seldom write in one place."""
-    ordered = [replace(d, subjects=tuple(sorted(d.subjects, key=_place))) for d in decisions if d.subjects]
-    blocks = sorted(ordered, key=lambda d: _place(d.subjects[0]))
-    return _HEAD.format(suite=suite, version=VERSION) + "".join(_block(d) for d in blocks)
-
-
-def _place(subject: Subject) -> tuple[str, str, str]:
-    return subject.soc, subject.case, subject.finding_id
-
-
-def _block(decision: Decision) -> str:
+def file_text(suite: str, decision: Decision) -> str:
+    """Findings in the order of SoC, case and id."""
     lines = {
         "state": decision.state,
         "owner": decision.owner,
@@ -40,9 +27,10 @@ def _block(decision: Decision) -> str:
         "decided": decision.decided,
         "run": decision.run,
     }
-    written = [f"{name}: {_scalar(name, text)}" for name, text in lines.items() if text.strip()]
-    findings = "".join(f'    "{s.finding_id}": {{{_subject(s)}}}\n' for s in decision.subjects)
-    return "\n- " + "\n  ".join(written) + "\n  findings:\n" + findings
+    written = "".join(f"{name}: {_scalar(name, text)}\n" for name, text in lines.items() if text.strip())
+    ordered = sorted(decision.subjects, key=lambda s: (s.soc, s.case, s.finding_id))
+    findings = "".join(f'  "{s.finding_id}": {{{_subject(s)}}}\n' for s in ordered)
+    return _HEAD.format(suite=suite, version=VERSION) + written + "findings:\n" + findings
 
 
 def _subject(subject: Subject) -> str:
