@@ -73,7 +73,7 @@ def build_report(
     known = (previous.cases if previous is not None else {}) | results.cases
     short = {case_id: labels.short(i.case) for case_id, i in known.items()}
     pages = builder.soc_pages(bound)
-    changes, against = None, worse(findings, today)
+    changes, against, told = None, worse(findings, today), frozenset[str]()
     if findings is not None:
         results_pages = {p.soc: p.file_name for p in pages}
         every = soc_file_names(dict.fromkeys([*results_pages, *socs_of(findings)]))
@@ -109,9 +109,7 @@ def build_report(
         shipped=shipped,
         changes=changes,
         worse=against,
-        told=frozenset(f.finding_id for f in alerts(findings, today))
-        if findings is not None
-        else frozenset(),
+        told=told,
     )
 
 

@@ -14,6 +14,7 @@ from reports.build import build_report
 from reports.changes.evidence import Row
 from reports.html import render_best, render_changes, render_index, render_soc
 from reports.junit import render_junit
+from reports.machines.metrics import render_metrics
 from reports.markdown import render_markdown
 from reports.model import ReportModel
 
@@ -27,6 +28,7 @@ class ReportPaths:
     """SoC's name → its page of changes; empty without findings."""
     junit: Path
     summary: Path
+    metrics: Path
     model: ReportModel
     """What was written, e.g. for the terminal's table and the exit code."""
 
@@ -44,12 +46,14 @@ def write_reports(
     best: Best | None = None,
     fail_on: FailOn | None = None,
     judged: bool = True,
+    base: str = "",
 ) -> ReportPaths:
-    """index.html, one soc-NAME.html a SoC, junit.xml, summary.md, and logs/ for long driver logs.
+    """index.html, one soc-NAME.html a SoC, junit.xml, summary.md, metrics.prom, logs/ for long driver logs.
 
     ``previous`` is the run to compare with; ``max_slowdown`` (1.10: ten percent) bounds ratios against it.
     ``findings`` are what the history says of this run: with them, changes-NAME.html and .csv of each SoC too.
     ``series``: finding id → trials of its case, as ``history.query.one_series`` gives them, for the details.
+    ``base``: URL of the folder, for links, where somebody serves it.
     ``best``: which variants to ship; with them, best-NAME.html of each SoC too.
 
     Raises:
@@ -86,7 +90,8 @@ def write_reports(
         socs=socs,
         changes=changes,
         junit=_write(folder / "junit.xml", render_junit(model, results)),
-        summary=_write(folder / "summary.md", render_markdown(model)),
+        summary=_write(folder / "summary.md", render_markdown(model, base)),
+        metrics=_write(folder / "metrics.prom", render_metrics(model)),
         model=model,
     )
 

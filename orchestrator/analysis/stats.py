@@ -81,7 +81,7 @@ def _summary(samples_ns: Sequence[int], clock: Clock, note: str) -> TimingStats 
     )
 
 
-def quantile(ordered: Sequence[int], q: float) -> float:
+def quantile(ordered: Sequence[float], q: float) -> float:
     """Linear interpolation between closest ranks (Hyndman and Fan's type 7, numpy's default).
 
     ``ordered`` is ascending and not empty; 0 ≤ q ≤ 1.

@@ -75,6 +75,7 @@ def finish_run(
         findings=judged.findings,
         series=judged.series,
         best=judged.best,
+        base=settings.run_url(results.run.run_id),
     )
     if newest and folder.path.name >= _latest_id(out):
         point_latest(out, folder.path.name)

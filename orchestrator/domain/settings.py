@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from platformdirs import user_cache_path
 from pydantic import ByteSize, Field, model_validator
@@ -32,6 +33,9 @@ class Settings(BaseSettings):
     """Who asks, for a fair share of the devices; empty: ``user@host`` of this process."""
     out: Path = Path("out")
     """Runs and reports."""
+    report_url: str = ""
+    """Where people's browsers find ``out``, e.g. ``https://farm.example``: for links in Markdown and in
+    annotations. Empty: they name files."""
     blobs: str = ""
     """fsspec URL of the blob store that every worker can reach. Empty: ``OUT/blobs`` of this machine."""
     workdir: Path = user_cache_path("tilefarm")
@@ -66,6 +70,10 @@ class Settings(BaseSettings):
 
     triage: Path | None = None
     """Folder of decisions about findings. None: ``triage`` beside the matrix that a run was planned from."""
+
+    def run_url(self, run_id: str) -> str:
+        """Of a run's folder; empty where nobody serves it."""
+        return f"{self.report_url.rstrip('/')}/runs/{quote(run_id)}" if self.report_url else ""
 
     def history_url(self) -> str:
         return self.database or f"sqlite:///{(self.out / 'tilefarm.db').resolve()}"

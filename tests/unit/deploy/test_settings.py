@@ -16,6 +16,8 @@ READERS = {
     "TILEFARM_NIGHT_LATE_H": {"orchestrator"},
     "TILEFARM_RUNS_AT_ONCE": {"orchestrator"},
     "TILEFARM_DATABASE": {"orchestrator"},
+    "TILEFARM_REPORT_URL": {"orchestrator"},
+    "TILEFARM_TRIAGE": {"orchestrator"},
     "TILEFARM_BEAT_S": {"beat"},
     "TILEFARM_POWER_CYCLE": {"agent"},
     "TILEFARM_BLOB_QUOTA": {"agent"},

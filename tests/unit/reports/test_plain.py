@@ -120,7 +120,8 @@ def test_g4_07_markdown_cannot_be_left() -> None:
 def test_write_reports(tmp_path: Path) -> None:
     paths = write_reports(sample(), sample_previous(), tmp_path / "run", TODAY)
     names = {p.relative_to(tmp_path / "run").as_posix() for p in (tmp_path / "run").rglob("*")}
-    assert names == {"index.html", "soc-llvmpipe.html", "soc-SM8650.html", "junit.xml", "summary.md"}
+    pages = {"index.html", "soc-llvmpipe.html", "soc-SM8650.html"}
+    assert names == pages | {"junit.xml", "summary.md", "metrics.prom"}
     assert paths.index == tmp_path / "run" / "index.html"
     assert paths.socs["SM8650"].name == "soc-SM8650.html"
     assert paths.model.summary.exit_code == 1
