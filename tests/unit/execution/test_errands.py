@@ -1,0 +1,189 @@
+"""Batches beside a run: sent, waited for, and given up without harm."""
+
+from orchestrator.domain.job import CaseJob
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.errands import Done, Errand, ErrandLimits, Errands
+from tests.unit.execution.duel_farm import RUN, DuelFarm, canary, failed, job, timed
+
+LIMITS = ErrandLimits(gone_s=60, wait_s=900, silent_s=120, outage_s=10)
+TWO = [job("00a1"), job("00b2", "new")]
+
+
+def farm(*devices: str) -> DuelFarm:
+    return DuelFarm(workers=dict.fromkeys(devices or ("phone",), "worker-1"))
+
+
+def carried_out(errands: Errands, *wanted: Errand) -> list[tuple[str, Done]]:
+    found: list[tuple[str, Done]] = []
+    errands.run(wanted, lambda errand, done: found.append((errand.device_id, done)))
+    return found
+
+
+def errand(device_id: str = "phone") -> Errand:
+    return Errand(device_id, "memory://blobs", TWO, [canary()])
+
+
+def silent(_job: CaseJob) -> Trial | None:
+    return None
+
+
+def test_a_batch_goes_through_the_device_s_queue_under_an_id_of_its_own() -> None:
+    made = farm()
+    ((device_id, done),) = carried_out(made.errands(LIMITS), errand())
+    ((batch, lane),) = made.sent
+    assert (device_id, done.why, sorted(done.trials)) == ("phone", "", ["00a1", "00b2"])
+    assert (batch.device_id, lane, batch.canaries) == ("phone", "nightly", [canary()])
+    assert batch.run_id != RUN
+    assert batch.run_id.startswith("20261201T010000Z-confirm-")
+    assert {t.run_id for t in done.trials.values()} == {batch.run_id}
+    assert not made.called_back
+
+
+def test_one_batch_of_a_device_at_a_time_and_devices_beside_each_other() -> None:
+    made = farm("phone", "other")
+    answers: list[str] = []
+
+    def answer(each: CaseJob) -> Trial | None:
+        answers.append(each.case_id)
+        return timed(each, 1000)
+
+    made.answer = answer
+    errands = made.errands(LIMITS)
+    waiting: list[int] = []
+    first, second, third = errand(), errand(), errand("other")
+    made.at_poll = {1: lambda: waiting.append(len(made.sent))}
+    assert len(carried_out(errands, first, second, third)) == 3
+    assert waiting == [2], "one to each device"
+    assert len(made.sent) == 3
+
+
+def test_a_worker_that_died_is_sent_the_whole_batch_once_more_under_another_id() -> None:
+    made = farm()
+    made.answer = silent
+
+    def restart() -> None:
+        made.workers["phone"] = "worker-2"
+        made.answer = None
+
+    made.at_poll = {5: restart}
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == ""
+    first, second = (batch for batch, _ in made.sent)
+    assert first.run_id != second.run_id
+    assert list(made.called_back) == [first.run_id], "its queued copy is dropped by whoever gets it"
+
+
+def test_a_worker_that_dies_twice_is_enough() -> None:
+    made = farm()
+    made.answer = silent
+    made.at_poll = {
+        5: lambda: made.workers.update(phone="worker-2"),
+        20: lambda: made.workers.update(phone="worker-3"),
+    }
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == "its worker died 2 times"
+    assert len(made.sent) == 2
+    assert set(made.called_back) == {batch.run_id for batch, _ in made.sent}
+
+
+def test_a_device_without_a_worker_is_given_up_with_what_is_known_of_it() -> None:
+    made = farm("other")
+    made.known["phone"] = "offline on shelf-2"
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == "no worker for 60 s (offline on shelf-2)"
+
+
+def test_a_turn_that_does_not_come_is_not_waited_for() -> None:
+    made = farm()
+    made.busy = True
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == "its turn did not come within 900 s"
+
+
+def test_a_batch_that_falls_silent_is_given_up() -> None:
+    made = farm()
+    made.answer = silent
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == "no news for 150 s", "the longest case may take 30 s"
+
+
+def test_a_device_that_a_person_holds_is_not_waited_for() -> None:
+    made = farm()
+    made.answer, made.waits_no_more = silent, {"phone": "held by anna: demo"}
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == "held by anna: demo"
+
+
+def test_what_a_canary_doubts_is_measured_once_more_and_then_doubted() -> None:
+    made = farm()
+    made.answer = lambda each: failed(each, Verdict.INFRA, "canary before the batch took 9 ms")
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == "canary before the batch took 9 ms"
+    assert len(made.sent) == 2
+
+
+def test_the_end_of_the_run_ends_all_of_them() -> None:
+    made = farm("phone", "other")
+    made.answer = silent
+    made.at_poll = {9: lambda: made.ended.update({RUN: "the night's deadline of 6 h"})}
+    errands = made.errands(LIMITS)
+    found = carried_out(errands, errand(), errand(), errand("other"))
+    assert [done.why for _, done in found] == ["the night's deadline of 6 h"] * 3
+    assert errands.ended == "the night's deadline of 6 h"
+    assert set(made.called_back) == {batch.run_id for batch, _ in made.sent}
+
+
+def test_a_short_outage_is_endured() -> None:
+    made = farm()
+    made.answer = silent
+
+    def gone() -> None:
+        made.redis = ""
+
+    def back() -> None:
+        made.redis = "redis-1"
+        made.answer = None
+        made.waiting = [batch for batch, _ in made.sent]
+
+    made.at_poll = {3: gone, 20: back}
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == ""
+
+
+def test_a_broker_that_stays_away_costs_the_answers_only() -> None:
+    made = farm()
+    made.answer = silent
+
+    def gone() -> None:
+        made.redis = ""
+
+    made.at_poll = {3: gone}
+    errands = made.errands(LIMITS)
+    ((_, done),) = carried_out(errands, errand())
+    assert done.why == errands.ended
+    assert done.why.startswith("the broker stayed away: ")
+
+
+def test_a_restart_of_redis_loses_what_was_queued() -> None:
+    made = farm()
+    made.answer = silent
+    made.at_poll = {3: made.restart}
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert done.why == "Redis was restarted meanwhile"
+
+
+def test_whoever_stops_waiting_calls_back_what_is_queued() -> None:
+    made = farm()
+    made.answer = silent
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    made.at_poll = {4: interrupt}
+    try:
+        carried_out(made.errands(LIMITS), errand())
+    except KeyboardInterrupt:
+        assert list(made.called_back) == [made.sent[0][0].run_id]
+    else:
+        raise AssertionError("the interruption was swallowed")
