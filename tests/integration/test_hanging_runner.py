@@ -1,5 +1,8 @@
 """A runner that hangs: ended by our own deadline, and by its process id, whatever Celery's pool can do."""
 
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +33,28 @@ __all__ = ["client", "redis_url"]
 NEVER_MS = 3_600_000
 
 
+def alone(call: Callable[[], object]) -> None:
+    call()
+
+
+def in_a_thread(call: Callable[[], object]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(call).result()
+
+
+def in_a_child(call: Callable[[], object]) -> None:
+    process = multiprocessing.get_context("fork").Process(target=call)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+POOLS = {"solo": alone, "threads": in_a_thread, "prefork": in_a_child}
+
+
+@pytest.mark.parametrize("pool", POOLS)
 def test_g3_05_a_runner_that_hangs_is_ended_on_the_phone_and_the_phone_is_looked_at_before_its_next_batch(
+    pool: str,
     start_phone: StartPhone,
     adb_server: AdbServer,
     client: RedisClient,
@@ -38,19 +62,19 @@ def test_g3_05_a_runner_that_hangs_is_ended_on_the_phone_and_the_phone_is_looked
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """G3-05: time limits do not work in every pool of Celery; ours hold in a blocking read."""
+    """G3-05: time limits do not work in every pool of Celery; ours hold in a blocking read of any."""
     monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(adb_server.port))
-    phone = start_phone(profile_of(0, NEVER_MS))
+    phone = start_phone(profile_of(list(POOLS).index(pool), NEVER_MS))
     settings = Settings(runner_dir=install_runner(tmp_path / "runner"))
     bench = open_bench(Reachable("adb", phone.serial), settings)
     device_id, root = bench.record.device_id, str(phone.phone.root.folder)
-    stock = Stock(BlobStore((tmp_path / "store").as_uri()))
+    stock, run_id = Stock(BlobStore((tmp_path / "store").as_uri())), f"hangs-{pool}"
 
     def deliver(attempt: int) -> Trial:
-        job = stock.job("case-1", attempt=attempt)
-        handle(replace(stock.batch(job, run_id="hangs"), device_id=device_id), bench, client, "worker-1")
+        batch = stock.batch(stock.job("case-1", attempt=attempt), run_id=run_id)
+        POOLS[pool](lambda: handle(replace(batch, device_id=device_id), bench, client, "worker-1"))
         broker = Broker(redis_url)
-        found = [e for _, e in broker.events("hangs", "0", 1) if isinstance(e, Trial)]
+        found = [e for _, e in broker.events(run_id, "0", 1) if isinstance(e, Trial)]
         broker.close()
         return found[-1]
 
