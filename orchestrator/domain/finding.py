@@ -9,6 +9,8 @@ from typing import Literal
 from orchestrator.domain.number import Number
 
 FINDINGS_FORMAT = 1
+EVERYTHING = "all variants"
+"""In the place of a case id: the phone or the SoC as a whole, whose shift is taken off each of its cases."""
 Kind = Literal["speed", "numerics"]
 SpeedWord = Literal["regressed", "improved", "same", "inconclusive", "new", "missing"]
 NumericsWord = Literal["hash_changed", "nmse_doubled", "limit_crossed", "nondeterministic", "improved"]
@@ -75,6 +77,7 @@ class Finding:
     ]
     soc: str
     case_id: str
+    """Or ``EVERYTHING``."""
     device_id: str = ""
     """Of an item of one phone, which is a matter of the phone's health; empty: of the SoC."""
     cause: Cause = "environment"

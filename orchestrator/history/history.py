@@ -167,13 +167,9 @@ class History:
             if old and old != name:
                 (self.verdict_files / old).unlink(missing_ok=True)
 
-    def verdicts(self, run: StoredRun) -> dict[tuple[str, str], tuple[int, bool]]:
-        """(device, case) → code of what was said and whether the night counts for baselines; empty: never
-        judged."""
-        if not run.verdicts:
-            return {}
-        rows = trial_files.read(self.verdict_files / run.verdicts, list(VERDICT_COLUMNS))
-        return {(r["device_id"], r["case_id"]): (r["speed"], r["accepted"]) for r in rows}
+    def verdict_path(self, run: StoredRun) -> Path:
+        """Of a run that was judged (``run.verdicts``)."""
+        return self.verdict_files / run.verdicts
 
     def environments(self, run_ids: Sequence[str]) -> dict[tuple[str, str], str]:
         """(run, device) → OS build."""

@@ -1,22 +1,17 @@
-"""Questions to the history, answered by DuckDB straight from the trial files.
-
-duckdb's own annotations are partial: this file is the only one that imports it.
-"""
+"""Questions to the history, answered by DuckDB straight from the trial files."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.analysis.speed.rows import Floats, Ints
-from orchestrator.domain.errors import InfraError
+from orchestrator.history.connection import Connection
 from orchestrator.history.trial_rows import SAMPLES
 
-_duckdb = cast("Any", duckdb)
 NUMERICS = ("nmse", "max_abs", "max_rel", "ulp_max", "cosine")
 _WORDS = {
     "code_hash": "SELECT word FROM codes ORDER BY number",
@@ -128,7 +123,7 @@ def night_table(files: Mapping[str, Path]) -> NightTable:
         InfraError: a file is missing or damaged.
     """
     runs = list(files)
-    with _Connection() as ask:
+    with Connection() as ask:
         ask.run(_TRIALS, {"files": [str(path) for path in files.values()]})
         ask.run(_NIGHTS, {"runs": runs})
         for numbered in _NUMBERED:
@@ -190,7 +185,7 @@ def failed_trials(files: Sequence[Path]) -> list[FailedTrial]:
     Raises:
         InfraError: a file is missing or damaged.
     """
-    with _Connection() as ask:
+    with Connection() as ask:
         return [FailedTrial(**row) for row in ask.rows(_FAILURES, {"files": [str(p) for p in files]})]
 
 
@@ -200,7 +195,7 @@ def wall_clocked(files: Sequence[Path]) -> set[tuple[str, str, str]]:
     Raises:
         InfraError: a file is missing or damaged.
     """
-    with _Connection() as ask:
+    with Connection() as ask:
         rows = ask.rows(_WALL, {"files": [str(p) for p in files]})
         return {(row["run_id"], row["device_id"], row["case_id"]) for row in rows}
 
@@ -239,46 +234,8 @@ def some_series(
         devices=", ".join(f"${name}" for name in devices),
     )
     raw = dict.fromkeys(SAMPLES, None) if samples else {}
-    with _Connection() as ask:
+    with Connection() as ask:
         for row in ask.rows(sql, {"files": [str(path) for path in files]} | devices | cases):
             if (key := (row["device_id"], row["case_id"])) in found:
                 found[key].append(raw | row)
     return found
-
-
-class _Connection:
-    """A database in memory with the errors of this project; ``with`` closes it."""
-
-    def __init__(self) -> None:
-        self._connection = _duckdb.connect(":memory:", config={"threads": 2})
-
-    def __enter__(self) -> "_Connection":
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._connection.close()
-
-    def run(self, sql: str, values: Mapping[str, object] | None = None) -> "_Answer":
-        try:
-            return cast("_Answer", self._connection.execute(sql, dict(values or {})))
-        except _duckdb.Error as e:
-            why = str(e).splitlines()[0]
-            raise InfraError(f"history: {why}. `tilefarm db check` finds what is damaged") from e
-
-    def columns(self, sql: str) -> dict[str, NDArray[Any]]:
-        return self.run(sql).fetchnumpy()
-
-    def rows(self, sql: str, values: Mapping[str, object] | None = None) -> list[dict[str, Any]]:
-        answer = self.run(sql, values)
-        names = [column[0] for column in answer.description]
-        return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-
-
-class _Answer(Protocol):
-    """The part of duckdb's connection after a query."""
-
-    description: Sequence[tuple[str, object]]
-
-    def fetchnumpy(self) -> dict[str, NDArray[Any]]: ...
-
-    def fetchall(self) -> list[tuple[Any, ...]]: ...

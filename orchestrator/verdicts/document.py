@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from orchestrator.analysis.speed.rule import RULE
-from orchestrator.domain.finding import Finding, Findings, Group
+from orchestrator.domain.finding import EVERYTHING, Finding, Findings, Group
 from orchestrator.domain.results import RunResults
 from orchestrator.verdicts.numerics import Flagged
-from orchestrator.verdicts.phones import device_night
+from orchestrator.verdicts.phones import Presence, device_night, not_there
 from orchestrator.verdicts.rows import WORDS, series_row
 from orchestrator.verdicts.speed import Judged
 
@@ -18,27 +18,31 @@ def document(
     found: Sequence[Finding],
     groups: Sequence[Group],
     flagged: Sequence[Flagged],
+    seen: Mapping[str, Presence],
 ) -> Findings:
     rows = [series_row(judged, n, flagged) for n in range(len(judged.tests))]
     counts = {word: sum(r.verdict == word for r in rows) for word in WORDS.values()}
     counts["numerics"] = sum(f.kind == "numerics" for f in found)
     counts["phones"] = sum(bool(f.device_id) for f in found)
+    whole = [f for f in found if f.case_id == EVERYTHING]
+    ids = {f.finding_id for f in whole}
     return Findings(
         run_id=results.run.run_id,
         suite=results.run.suite,
         nights=judged.nights.table.runs,
-        sentence=_sentence(counts, judged),
+        sentence=_sentence(counts, judged, [g for g in groups if set(g.findings) & ids]),
         counts=counts,
-        not_measured=_not_measured(results, judged),
+        not_measured=[*_not_measured(results), *not_there(results, judged, seen)],
         groups=list(groups),
         findings=list(found),
         series=rows,
-        devices=[device_night(judged, n) for n in range(len(judged.devices))],
+        devices=[device_night(judged, n, seen[name], whole) for n, name in enumerate(judged.devices)],
         method={name: float(value) for name, value in asdict(RULE).items()},
     )
 
 
-def _sentence(counts: Mapping[str, int], judged: Judged) -> str:
+def _sentence(counts: Mapping[str, int], judged: Judged, whole: Sequence[Group]) -> str:
+    """``whole``: groups of SoCs and phones as a whole."""
     nights = len(judged.nights.table.runs) - 1
     if counts["same"] + counts["regressed"] + counts["improved"] == 0:
         need = RULE.min_nights
@@ -50,12 +54,12 @@ def _sentence(counts: Mapping[str, int], judged: Judged) -> str:
     ]
     if counts["numerics"]:
         words.insert(2, f"{counts['numerics']} changes of numerics")
-    return (
-        ", ".join(words) or "Nothing changed"
-    ) + f"; {counts['same']} of {len(judged.tests)} cases the same"
+    said = ", ".join(words) or ("No case changed by itself" if whole else "Nothing changed")
+    told = [f"; {group.sentence}" for group in whole]
+    return f"{said}; {counts['same']} of {len(judged.tests)} cases the same{''.join(told)}"
 
 
-def _not_measured(results: RunResults, judged: Judged) -> list[str]:
+def _not_measured(results: RunResults) -> list[str]:
     said = [f"night {m.night}: {m.why}" for m in results.run.missed_nights]
     said += [f"{m.device_id}: {m.why}" for m in results.missing if not m.case_id]
     cases = sum(bool(m.case_id) for m in results.missing)

@@ -7,21 +7,19 @@ from orchestrator.domain.confirmation import Confirmation
 from orchestrator.domain.finding import Findings
 from orchestrator.domain.results import RunResults
 from orchestrator.history.history import History
+from orchestrator.history.known import known_devices
 from orchestrator.verdicts.confirming import confirmed
 from orchestrator.verdicts.decided import Decided, counted
 from orchestrator.verdicts.document import document
-from orchestrator.verdicts.findings import (
-    grouped,
-    numerics_findings,
-    speed_findings,
-    triaged,
-    unconfirmed_findings,
-)
+from orchestrator.verdicts.findings import speed_findings, triaged, unconfirmed_findings
+from orchestrator.verdicts.grouping import grouped
 from orchestrator.verdicts.memory import freeze, keep
 from orchestrator.verdicts.nights import Nights, load
+from orchestrator.verdicts.numeric_findings import numerics_findings
 from orchestrator.verdicts.numerics import flags
-from orchestrator.verdicts.phones import everything
+from orchestrator.verdicts.phones import presences
 from orchestrator.verdicts.speed import Judged, judge
+from orchestrator.verdicts.whole_findings import whole_findings
 
 
 def first_look(history: History, results: RunResults, decided: Decided | None = None) -> Judged:
@@ -34,7 +32,8 @@ def first_look(history: History, results: RunResults, decided: Decided | None = 
     decided = decided or Decided()
     nights = load(history, results.run.suite, results.run.run_id, decided.restarts)
     soc_of = {d.device_id: d.soc.name for d in results.devices}
-    return judge(nights, soc_of | _known_socs(history, nights, soc_of), {})
+    thresholds = {i: info.min_effect for i, info in results.cases.items() if info.min_effect}
+    return judge(nights, soc_of | _known_socs(history, nights, soc_of), thresholds)
 
 
 def judge_run(
@@ -59,14 +58,15 @@ def judge_run(
         judged = confirmed(judged, confirmation)
     soc_of = {device: judged.socs[int(judged.matrix.soc[n])] for n, device in enumerate(judged.devices)}
     flagged = flags(judged.nights, results, sorted(set(history.pinned().values()), reverse=True))
-    found = speed_findings(judged) + numerics_findings(flagged, soc_of, judged)
-    found = triaged(found, decided.triage)
-    groups = grouped(judged, found, results.cases)
-    keep(history, results, judged)
+    told = speed_findings(judged) + whole_findings(judged) + numerics_findings(flagged, soc_of, judged)
+    groups = grouped(judged, told, results.cases)
+    found = triaged([t.finding for t in told], decided.triage)
+    keep(history, results, judged, found)
     freeze(history, judged, results)
-    told = document(results, judged, found, [*everything(judged), *groups], flagged)
-    told = replace(told, unconfirmed=triaged(unconfirmed_findings(judged), decided.triage))
-    return counted(told, decided, results.run.started_at)
+    names = {d.device_id: d.name for d in known_devices(history, judged.devices).values()}
+    findings = document(results, judged, found, groups, flagged, presences(judged, names))
+    findings = replace(findings, unconfirmed=triaged(unconfirmed_findings(judged), decided.triage))
+    return counted(findings, decided, results.run.started_at)
 
 
 def _known_socs(history: History, nights: Nights, known: Mapping[str, str]) -> dict[str, str]:

@@ -1,33 +1,73 @@
 """What a night leaves for later ones: which series count for baselines, and the frozen sentinels."""
 
-from math import isfinite
+from collections.abc import Sequence
 
 import numpy as np
 
+from orchestrator.analysis.speed.rows import Bools, Floats, indices
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.shift import SentinelCandidate, choose_sentinels
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
+from orchestrator.domain.finding import EVERYTHING, Finding
 from orchestrator.domain.results import RunResults
 from orchestrator.history.history import History
 from orchestrator.verdicts.speed import Judged
 
+_MOVED = (SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
+_STILL = (SPEEDS.index(Speed.SAME), SPEEDS.index(Speed.NEW))
 
-def keep(history: History, results: RunResults, judged: Judged) -> None:
+
+def keep(history: History, results: RunResults, judged: Judged, found: Sequence[Finding]) -> None:
     """A later night's baseline holds nights that were the same or new; an accepted shift starts another
-    baseline (``Decided.restarts``)."""
+    baseline (``Decided.restarts``).
+
+    Args:
+        found: tonight's findings, of which those of phones and SoCs as a whole are kept under ``EVERYTHING``.
+    """
     table = judged.nights.table
-    rows: list[dict[str, object]] = []
-    for s, (device_id, case_id) in enumerate(table.series):
-        if table.code[s, -1] < 0:
-            continue
-        test = SPEEDS[int(judged.verdicts.tests[judged.matrix.test[s]])]
-        own = SPEEDS[int(judged.verdicts.series[s])]
-        moved = test if test in (Speed.REGRESSED, Speed.IMPROVED) else own
-        counts = moved in (Speed.SAME, Speed.NEW) and bool(isfinite(table.log_ns[s, -1]))
+    of_test = judged.verdicts.tests[judged.matrix.test]
+    said = np.where(np.isin(of_test, _MOVED), of_test, judged.verdicts.series)
+    counts = np.isin(said, _STILL) & np.isfinite(table.log_ns[:, -1]) & ~_still_there(judged)
+    rows: list[dict[str, object]] = [
+        {
+            "device_id": table.series[s][0],
+            "case_id": table.series[s][1],
+            "speed": int(said[s]),
+            "accepted": bool(counts[s]),
+        }
+        for s in np.flatnonzero(table.code[:, -1] >= 0).tolist()
+    ]
+    whole = [f for f in found if f.case_id == EVERYTHING]
+    for device_id in judged.devices:
+        own = next((f for f in whole if device_id in {p.device_id for p in f.phones}), None)
+        speed = Speed.SAME if own is None else Speed.REGRESSED if own.effect > 0 else Speed.IMPROVED
         rows.append(
-            {"device_id": device_id, "case_id": case_id, "speed": SPEEDS.index(moved), "accepted": counts}
+            {
+                "device_id": device_id,
+                "case_id": EVERYTHING,
+                "speed": SPEEDS.index(speed),
+                "accepted": own is None,
+            }
         )
     history.store_verdicts(results.run.run_id, rows)
+
+
+def _still_there(judged: Judged) -> Bools:
+    """(series,) Nobody said tonight that it moved, but it was said since its last accepted night, and it is
+    nearer to that level than to its baseline: a night that the test missed must not become the baseline."""
+    said = judged.nights.said[:, :-1]
+    past, tonight = judged.values[:, :-1], judged.values[:, -1]
+    number = indices(len(judged.nights.table.runs) - 1)
+    last = np.where(judged.nights.accepted[:, :-1], number, -1).max(axis=1, initial=-1)
+    told: Bools = np.isin(said, _MOVED) & (number > last[:, None]) & np.isfinite(past)
+    moved, base = _mean(past, told), _mean(past, judged.night.baseline)
+    return np.abs(tonight - moved) < np.abs(tonight - base)  # False without either
+
+
+def _mean(values: Floats, over: Bools) -> Floats:
+    """Of each row; NaN where ``over`` has none."""
+    count = np.count_nonzero(over, axis=1)
+    return np.where(count > 0, np.where(over, values, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
 
 
 def freeze(history: History, judged: Judged, results: RunResults) -> None:

@@ -9,9 +9,11 @@ from orchestrator.analysis.speed.baseline import History as Past
 from orchestrator.analysis.speed.baseline import Tonight
 from orchestrator.analysis.speed.rows import Bools, Ints
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
+from orchestrator.domain.finding import EVERYTHING
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
 from orchestrator.history.query import NightTable, night_table
+from orchestrator.history.said import said_before
 from orchestrator.triage.restarts import Restarts
 
 NIGHTS = 90
@@ -37,6 +39,17 @@ class Nights:
     """[series][night]; empty where the device was not there."""
     sentinel: Bools
     """(series,)"""
+    dates: list[str]
+    """(nights,) ISO date of each night's plan, else of its run's start."""
+    whole_said: Mapping[str, Ints]
+    """Device → (nights,) what was said of the phone as a whole, as ``said``."""
+    whole_epoch: Mapping[str, Ints]
+    """Device → (nights,) how often a person accepted a shift of the phone as a whole."""
+
+    def whole_accepted(self, device_id: str) -> Bools:
+        """(nights,) that the phone as a whole is compared with."""
+        said, epoch = self.whole_said[device_id], self.whole_epoch[device_id]
+        return ~np.isin(said, _MOVED) & (epoch == epoch[-1])
 
     @property
     def past(self) -> Past:
@@ -85,28 +98,47 @@ def load(history: History, suite: str, until: str, restarts: Restarts | None = N
     restarts = restarts or Restarts()
     runs = chosen(history.runs(suite), until)
     table = night_table({run.run_id: history.path(run) for run in runs})
-    shape = table.log_ns.shape
     accepted = np.isfinite(table.log_ns)
-    said = np.full(shape, UNJUDGED, np.int64)
-    for night, run in enumerate(runs[:-1]):
-        known = history.verdicts(run)
-        if not known:
-            continue  # before nights were judged: all of it counts
-        for row, series in enumerate(table.series):
-            said[row, night], accepted[row, night] = known.get(series, (UNJUDGED, False))
+    said = np.full(table.log_ns.shape, UNJUDGED, np.int64)
+    devices = list(dict.fromkeys(device for device, _ in table.series))
+    whole = {device: np.full(len(runs), UNJUDGED, np.int64) for device in devices}
+    judged = {run.run_id: history.verdict_path(run) for run in runs[:-1] if run.verdicts}
+    known = said_before(judged, table)
+    # Before nights were judged all of them count; in one that was, those that it says so of.
+    accepted[:, [run.run_id in judged for run in runs]] = False
+    at = known.series, known.night
+    said[at], accepted[at] = known.speed, known.accepted
+    for device, night, speed in known.whole:
+        if device in whole:
+            whole[device][night] = speed
     builds = history.environments(table.runs)
+    by_device = {d: [builds.get((run, d), "") for run in table.runs] for d in devices}
     frozen = history.sentinels()
-    socs = history.socs({device for device, _ in table.series}) if restarts else {}
+    socs = history.socs(set(devices)) if restarts else {}
     epoch, numerics_epoch = _restarted(table, restarts, socs, accepted, said)
+    whole_epoch = {d: _restarted_whole(table.runs, restarts, socs.get(d, ""), d, whole[d]) for d in devices}
     return Nights(
         table=table,
         accepted=accepted,
         said=said,
         epoch=epoch,
         numerics_epoch=numerics_epoch,
-        os_build=[[builds.get((run, device), "") for run in table.runs] for device, _ in table.series],
+        os_build=[by_device[device] for device, _ in table.series],
         sentinel=np.array([case in frozen.get(device, ()) for device, case in table.series], np.bool_),
+        dates=[(run.night or run.started_at)[:10] for run in runs],
+        whole_said=whole,
+        whole_epoch=whole_epoch,
     )
+
+
+def _restarted_whole(runs: Sequence[str], restarts: Restarts, soc: str, device_id: str, said: Ints) -> Ints:
+    """(nights,) The epoch of a phone as a whole; ``said`` forgets what it told of an accepted shift."""
+    names, epoch = np.array(runs), np.zeros(len(runs), np.int64)
+    for restart in restarts.of_series("speed", soc, device_id, EVERYTHING):
+        later = names >= restart.since
+        epoch += later
+        said[later & (names <= restart.seen_in)] = SPEEDS.index(Speed.SAME)
+    return epoch
 
 
 def _restarted(

@@ -1,19 +1,21 @@
 """Tonight's speed, by the rule of docs/statistics.md: tests are cases on SoCs, series are their phones."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 
 from orchestrator.analysis.speed.again import Again
 from orchestrator.analysis.speed.analyse import Matrix, NightAnalysis, analyse
-from orchestrator.analysis.speed.causes import Attribution, EnvironmentKey, Evidence, attribute
+from orchestrator.analysis.speed.baseline import baseline_nights
+from orchestrator.analysis.speed.causes import EnvironmentKey
 from orchestrator.analysis.speed.confirm import Answer
 from orchestrator.analysis.speed.plan import Plan
 from orchestrator.analysis.speed.rows import Bools, Floats, Ints
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.verdicts import Turns, Verdicts, verdicts
+from orchestrator.analysis.speed.whole import Whole, judge_whole, phone_shifts
 from orchestrator.domain.confirmation import Duel, Wanted
 from orchestrator.verdicts.nights import Nights
 
@@ -57,9 +59,24 @@ class Judged:
     values: Floats
     """(series, nights) log times with the common shift of each device-night taken off."""
     second: Second
+    members: list[list[int]]
+    """[test] its series"""
+    shift: Floats
+    """(devices, nights) log ratio of all variants together to the phone's usual night; NaN: not known."""
+    whole: Whole
+    """What is to be said of that."""
 
     def series_of(self, test: int) -> list[int]:
-        return np.flatnonzero(self.matrix.test == test).tolist()
+        return self.members[test]
+
+    def steadiest(self, device: int) -> int:
+        """The series that stands for a phone's software: the one with its present code in most nights."""
+        own = np.flatnonzero(self.matrix.device == device)
+        code = self.nights.table.code[own]
+        last = code[:, ::-1]
+        newest = last[np.arange(len(own)), (last >= 0).argmax(axis=1)]
+        count = ((code == newest[:, None]) & (code >= 0)).sum(axis=1)
+        return int(own[count.argmax()])
 
     def baseline(self, series: int) -> list[int]:
         """Nights that it was compared with."""
@@ -81,23 +98,11 @@ class Judged:
     def code(self, series: int, night: int) -> str:
         return self.nights.table.code_text(series, night)
 
-    def cause(self, test: int, showing: list[int]) -> Attribution:
-        """Why the phones of ``showing`` (series of a test) moved."""
-        lead = showing[0]
-        before = self.before(lead)
-        able = [s for s in self.series_of(test) if np.isfinite(self.night.deltas.delta[s])]
-        return attribute(
-            Evidence(
-                code_changed=bool(self.matrix.code_changed[test]),
-                before=self.environment(lead, before),
-                after=self.environment(lead, -1),
-                phones=len(able),
-                showing=len(showing),
-                turns=self._in_turns(test, showing),
-            )
-        )
+    def able(self, test: int) -> int:
+        """Phones of a test's SoC that could tell."""
+        return sum(bool(np.isfinite(self.night.deltas.delta[s])) for s in self.series_of(test))
 
-    def _in_turns(self, test: int, showing: list[int]) -> Answer | None:
+    def in_turns(self, test: int, showing: Sequence[int]) -> Answer | None:
         """What both codes of a test measured in turns say; None where they were not, or it is open."""
         turns = self.second.turns
         asked = [s for s in self.series_of(test) if turns.asked[s]]
@@ -130,22 +135,60 @@ def judge(nights: Nights, soc_of: Mapping[str, str], thresholds: Mapping[str, fl
     night = analyse(matrix, nights.past, nights.tonight)
     second = Second.none(len(tests), len(test))
     said = verdicts(matrix, night, nights.measured, second.plan, second.turns)
+    whole = phone_shifts(table.log_ns, _alike(nights), device, len(devices))
+    # Nights that no baseline uses have no shift in the analysis, and histories still show them.
+    shift = np.nan_to_num(whole)
     used = night.baseline.any(axis=0)
-    shift = np.zeros((len(devices), table.log_ns.shape[1]))
     taken = night.shifts.taken_off
     shift[:, :-1][:, used] = taken[:, :-1]
     shift[:, -1] = taken[:, -1]
-    return Judged(nights, matrix, devices, socs, tests, night, said, table.log_ns - shift[device], second)
+    members: list[list[int]] = [list[int]() for _ in tests]
+    for series, of in enumerate(int(t) for t in test):
+        members[of].append(series)
+    return Judged(
+        nights,
+        matrix,
+        devices,
+        socs,
+        tests,
+        night,
+        said,
+        table.log_ns - shift[device],
+        second,
+        members,
+        whole,
+        judge_whole(whole, _still(nights, devices), soc, len(socs)),
+    )
+
+
+def _alike(nights: Nights) -> Bools:
+    """(series, nights) that compare with a phone's usual night: its code, its clock, no change of its own."""
+    last = nights.table.code[:, ::-1]
+    newest = last[np.arange(len(last)), (last >= 0).argmax(axis=1)]
+    fits = np.zeros((len(last), len(nights.table.runs)), np.bool_)
+    fits[:, :-1] = baseline_nights(nights.past, nights.tonight, replace(RULE, window=len(nights.table.runs)))
+    fits[:, -1] = np.isfinite(nights.table.log_ns[:, -1])
+    return fits & (nights.table.code == newest[:, None])
+
+
+def _still(nights: Nights, devices: Sequence[str]) -> Bools:
+    """(devices, nights) in which the phone as a whole was not said to have moved."""
+    found = np.zeros((len(devices), len(nights.table.runs)), np.bool_)
+    for row, device in enumerate(devices):
+        found[row] = nights.whole_accepted(device)
+    return found
 
 
 def _code_changed(nights: Nights, test: Ints, tests: int) -> Bools:
     """(tests,) Any phone runs other code tonight than in its last night that counts."""
-    code, changed = nights.table.code, np.zeros(tests, np.bool_)
-    for series, of in enumerate(test):
-        counted = np.flatnonzero((code[series, :-1] >= 0) & nights.accepted[series, :-1])
-        if len(counted) and code[series, -1] >= 0:
-            changed[of] |= bool(code[series, counted[-1]] != code[series, -1])
-    return changed
+    code = nights.table.code
+    if code.shape[1] < 2:
+        return np.zeros(tests, np.bool_)
+    counted = (code[:, :-1] >= 0) & nights.accepted[:, :-1]
+    last = code.shape[1] - 2 - counted[:, ::-1].argmax(axis=1)
+    before = code[np.arange(len(code)), last]
+    other = counted.any(axis=1) & (code[:, -1] >= 0) & (before != code[:, -1])
+    return np.bincount(test[other], minlength=tests) > 0
 
 
 def _numbered(names: list[T]) -> tuple[list[T], Ints]:
