@@ -93,6 +93,16 @@ class Month:
             else [],
         )
 
+    def true_ns(self, soc: str, case: Case, night: int) -> float:
+        """Time of a case on an average phone of a SoC, changes included and noise left out.
+
+        Raises:
+            StopIteration: no SoC of the example.
+        """
+        chip = next(p.chip for p in phones() if p.chip.soc == soc)
+        changed = [c for c in CHANGES if not c.devices and c.holds(night, soc, "", case)]
+        return self._base_ns(chip, self._info(case, night)) * float(np.prod([c.factor for c in changed]))
+
     def _trial(
         self,
         run_id: str,
