@@ -108,6 +108,7 @@ def build_report(
         by_subgroup=failures_by_subgroup(judgement.trials),
         shipped=shipped,
         changes=changes,
+        fail_on=results.run.fail_on if fail_on is None else fail_on,
         worse=against,
         told=told,
     )

@@ -19,6 +19,7 @@ from orchestrator.analysis.summary import Counts, Summary
 from orchestrator.analysis.tiles import TileGrid
 from orchestrator.analysis.worse import Worse
 from orchestrator.domain.device import DeviceRecord
+from orchestrator.domain.gate import FailOn
 from orchestrator.domain.kernel import Tolerance
 from orchestrator.domain.precision import Precision
 from orchestrator.domain.results import Excluded, Missing, RunInfo
@@ -277,6 +278,8 @@ class ReportModel:
     """Which variants to ship; None: no history was asked."""
     changes: Changes | None = None
     """The night against its history; None: no history was asked, and two runs are compared instead."""
+    fail_on: FailOn = "wrong"
+    """What makes the exit code 1."""
     worse: Worse = field(default_factory=Worse)
     """Of its findings, what got worse and nobody has dealt with."""
     told: frozenset[str] = frozenset()

@@ -8,7 +8,8 @@ import typer
 
 from orchestrator.analysis.summary import EXIT_OK, EXIT_WRONG
 from orchestrator.cli.finish import finish_run, finished_results
-from orchestrator.cli.options import FailOnOption, JsonOption, MaxSlowdownOption
+from orchestrator.cli.github import tell_github
+from orchestrator.cli.options import FailOnOption, GithubOption, JsonOption, MaxSlowdownOption
 from orchestrator.cli.output import print_json, result
 from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
@@ -46,6 +47,7 @@ def report(
     run: RunArgument = "latest",
     max_slowdown: MaxSlowdownOption = None,
     fail_on: FailOnOption = None,
+    github: GithubOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a run's report again from its results.json, as after an update of Tilefarm.
@@ -61,6 +63,7 @@ def report(
     gate = Gate(max_slowdown, fail_on)
     finished = finish_run(folder, results, settings, datetime.now(UTC).date(), gate, newest=False)
     finished.print(as_json=as_json)
+    tell_github(finished, github)
     raise typer.Exit(finished.summary.exit_code)
 
 

@@ -68,6 +68,14 @@ ConfirmOption = Annotated[
         help="At the end of a whole suite, measure what seems slower or faster than the history once more.",
     ),
 ]
+GithubOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--github/--no-github",
+        help="Annotations for GitHub Actions on stderr, and the Markdown in the job's summary. Default: in "
+        "its jobs only.",
+    ),
+]
 ProbesOption = Annotated[
     bool,
     typer.Option(

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.github import tell_github
 from orchestrator.cli.new_run import new_run
 from orchestrator.cli.night import run_night
 from orchestrator.cli.options import (
@@ -12,6 +13,7 @@ from orchestrator.cli.options import (
     ConfirmOption,
     DeviceOption,
     FailOnOption,
+    GithubOption,
     JsonOption,
     KernelsOption,
     MatrixOption,
@@ -60,6 +62,7 @@ def run(
         str | None,
         typer.Option("--night", hidden=True, help="For the orchestrator: carry out this recorded night."),
     ] = None,
+    github: GithubOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a suite on every device and write the report.
@@ -94,4 +97,5 @@ def run(
         else:
             finished = new_run(settings, wanted, new_run_id(suite), unattended=unattended)
     finished.print(as_json=as_json)
+    tell_github(finished, github)
     raise typer.Exit(finished.summary.exit_code)
