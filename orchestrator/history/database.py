@@ -3,8 +3,10 @@
 Rows are few (a run has a few per device); trials and samples are in Parquet files (``trial_files``).
 """
 
+import fcntl
+import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,8 @@ from alembic.command import upgrade
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import JSON, ForeignKey, create_engine, event
-from sqlalchemy.engine import Engine, make_url
+from sqlalchemy import JSON, ForeignKey, create_engine, event, func, select
+from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
@@ -23,6 +25,11 @@ from orchestrator.domain.errors import InfraError, UsageError
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY_MS = 30_000
 """SQLite: so long a writer waits for another one."""
+
+
+MAKES_TABLES = 6_204_118
+"""PostgreSQL: the advisory lock of the process that makes or changes tables; any number that is not another
+program's."""
 
 
 class Base(DeclarativeBase):
@@ -153,18 +160,39 @@ class Database:
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
         known = ScriptDirectory.from_config(config)
-        with self.engine.begin() as connection:
-            found = MigrationContext.configure(connection).get_current_revision()
-            newest = known.get_current_head()
-            if found == newest:
-                return
-            if found is not None and found not in {s.revision for s in known.walk_revisions()}:
-                raise UsageError(
-                    f"database {self.shown}: a later version wrote its tables (revision {found}, this one "
-                    f"knows {newest}); upgrade Tilefarm here"
-                )
+        if self._revision(known) == known.get_current_head():
+            return
+        with self._alone() as connection:
+            if self._revision(known) == known.get_current_head():
+                return  # another process was first
             config.attributes["connection"] = connection
             upgrade(config, "head")
+
+    def _revision(self, known: ScriptDirectory) -> str | None:
+        """Of the tables; None: there are none yet."""
+        with self.engine.connect() as connection:
+            found = MigrationContext.configure(connection).get_current_revision()
+        if found is not None and found not in {s.revision for s in known.walk_revisions()}:
+            raise UsageError(
+                f"database {self.shown}: a later version wrote its tables (revision {found}, this one "
+                f"knows {known.get_current_head()}); upgrade Tilefarm here"
+            )
+        return found
+
+    @contextmanager
+    def _alone(self) -> Generator[Connection]:
+        """A transaction in which no other process makes tables."""
+        with ExitStack() as held:
+            file = self.engine.url.database
+            if self.engine.dialect.name == "sqlite" and file:
+                # The folder's lock leaves no file behind, and ends with the process.
+                folder = os.open(Path(file).parent, os.O_RDONLY)
+                held.callback(os.close, folder)
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            connection = held.enter_context(self.engine.begin())
+            if self.engine.dialect.name == "postgresql":
+                connection.execute(select(func.pg_advisory_xact_lock(MAKES_TABLES)))
+            yield connection
 
 
 def _engine(url: str) -> Engine:
@@ -184,8 +212,9 @@ def _engine(url: str) -> Engine:
 
 
 def _sqlite(connection: DBAPIConnection, _record: object) -> None:
-    """Readers do not wait for the writer; a crash loses no committed transaction."""
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_MS}"):
+    """Readers do not wait for the writer; a crash loses no committed transaction. The timeout comes first:
+    the other words may have to wait, too."""
+    for pragma in (f"busy_timeout={BUSY_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA {pragma}")
         cursor.close()

@@ -63,7 +63,7 @@ def table(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> Arro
 
 def put(folder: Path, stem: str, table: Arrow) -> tuple[str, str]:
     """As ``write``, of a pyarrow table."""
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     partial = folder / f".{stem}-{secrets.token_hex(4)}"
     try:
         _parquet.write_table(
@@ -124,6 +124,15 @@ def format_of(path: Path) -> int:
         return int(metadata[b"tilefarm_format"])
     except (OSError, KeyError, ValueError, _pa.ArrowInvalid) as e:
         raise InfraError(f"{path}: no trial file: {e}") from e
+
+
+def _make(folder: Path) -> None:
+    """On disk, like what is written in it."""
+    if folder.is_dir():
+        return
+    _make(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync(folder.parent)
 
 
 def _sync(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -9,6 +10,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from orchestrator.history.history import History
 
@@ -50,6 +52,21 @@ def postgres() -> Generator[str]:
             _as_owner([*control, "-m", "immediate", "stop"]), check=True, capture_output=True, cwd=folder
         )
         shutil.rmtree(folder)
+
+
+@pytest.fixture
+def empty_postgres(postgres: str) -> Generator[str]:
+    """URL of a database on that server without any table."""
+    name = f"t{secrets.token_hex(6)}"
+    server = create_engine(postgres, isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    try:
+        yield postgres.replace("/postgres?", f"/{name}?")
+    finally:
+        with server.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        server.dispose()
 
 
 def _as_owner(words: Sequence[str | Path]) -> list[str]:
