@@ -120,6 +120,9 @@ class Agent:
 
     def _take_list(self, now: float) -> None:
         rows, lost = self._rows, self._no_server
+        young = self._back_at is not None and now - self._back_at < SERVER_GRACE_S
+        for station in self._phones():
+            station.serverless = lost is not None or young
         if lost is not None:
             for station in self._phones():
                 station.server_lost()
@@ -135,7 +138,6 @@ class Agent:
             self._heard_back = self._back_at  # it may have been away between two ticks
             for station in self._phones():
                 station.server_lost()
-        young = self._back_at is not None and now - self._back_at < SERVER_GRACE_S
         words = {row.serial: (row.state, row.reason) for row in rows}
         for serial in words:
             if serial not in self.stations:

@@ -65,7 +65,7 @@ class _World:
         self.server.connect_phone(serial, CONNECT_S)
 
     def climb(self, rung: Rung, serial: str, leave: threading.Event) -> None:
-        log.info("recovering", serial=serial, rung=rung)
+        log.info("recovering", serial=serial, rung=rung.value)
         climb(rung, self.server, serial, self.settings.power_cycle, leave)
 
     def start_worker(self, found: Reachable) -> WorkerChild:

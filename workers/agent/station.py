@@ -88,6 +88,9 @@ class Station:
     """adb lists it now, with whatever word."""
     rejoin: bool = False
     """A network phone that left with its server: that one's successor lists it only when it is asked to."""
+    serverless: bool = False
+    """The adb server is away, or was a moment ago: what fails meanwhile is not the phone's fault, and no rung
+    would help."""
     serving: bool = False
     """Its own worker is registered."""
     other: str = ""
@@ -127,7 +130,8 @@ class Station:
 
     def tell(self, event: Event) -> None:
         """News for the next tick."""
-        self._events.append(event)
+        if not (self.serverless and isinstance(event, Failed | Silent)):
+            self._events.append(event)
 
     def tick(self, now: float, *, serve: bool) -> None:
         """Take in what happened and do what is due; ``serve``: this station may have a worker."""
@@ -211,7 +215,8 @@ class Station:
             (rung, call, left), self._climbing = self._climbing, None
             if not left.is_set():
                 why = self._failure(call)
-                self._step(Tried(now, rung, ok=not why, why=why))
+                if not (why and self.serverless):
+                    self._step(Tried(now, rung, ok=not why, why=why))
 
     def _answer(self, now: float, call: "Future[object]") -> None:
         if why := self._failure(call):
@@ -252,7 +257,7 @@ class Station:
         if asked:
             return
         self._back_off(now)
-        if self.is_phone and code == EXIT_DEVICE:
+        if self.is_phone and code == EXIT_DEVICE and not self.serverless:
             self._step(Failed(now, f"its worker ended: {words}"))
         else:
             self.trouble = f"its worker ended with {code}: {words}"
@@ -267,10 +272,10 @@ class Station:
             self._asking = self.world.later(lambda: self.world.identify(serial))
 
     def _recover(self, now: float) -> None:
-        """The next rung; not where somebody else works there, whose phone is well."""
+        """The next rung; not without a server, nor where somebody else works there, whose phone is well."""
         rung = wanted(self.health)
         ours = self._climbing is not None or self._asking is not None or self.child is not None
-        theirs = self.busy or bool(self.other) or bool(self.twin)
+        theirs = self.busy or bool(self.other) or bool(self.twin) or self.serverless
         if rung is not None and not ours and not theirs and now - self.health.since >= GRACE_S:
             serial, leave = self.serial, threading.Event()
             call = self.world.later(lambda: self.world.climb(rung, serial, leave))

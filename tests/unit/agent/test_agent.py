@@ -105,6 +105,50 @@ def test_g2_06_all_phones_of_a_dead_server_come_back_without_a_reboot(host: Host
     assert host.climbed == []
 
 
+def test_g2_06_batches_that_a_dead_server_took_are_no_phones_fault(host: Host) -> None:
+    """G2-06: seed 1 of the chaos test had a phone in quarantine, two of its rungs for killed servers."""
+    host.shows(a="device", b="device")
+    host.run()
+    host.agent.no_server("none answers")
+    host.told["id-a"] = [Failed(host.now, "the link dropped")]
+    host.children[1].code = EXIT_DEVICE
+    host.run(2)
+    host.shows(a="device", b="device")
+    host.told["id-a"] = [Failed(host.now, "device not found")]
+    host.run(30)
+    assert host.climbed == []
+    assert not host.children[0].stopped, "its worker goes on"
+    assert sorted(host.serving()) == ["a", "b"]
+    host.told["id-a"] = [Failed(host.now, "the link dropped")]
+    host.run(1)
+    assert host.phone("a").condition is Condition.RECOVERING, "this is its own"
+
+
+def test_g2_06_without_a_server_no_rung_is_tried_or_counts(host: Host) -> None:
+    """G2-06: what a phone is recovered from goes on where it was once the server is back."""
+    host.shows(a="device")
+    host.run()
+    host.silent.add("a")
+    host.helps = Rung.ADB_RECONNECT
+    host.told["id-a"] = [Failed(host.now, "the link dropped")]
+    host.run(1)
+    host.children[0].code = 0
+    host.waits = True
+    host.run(8)
+    ((tried, _),) = host.calls
+    host.agent.no_server("none answers")
+    host.waits = False
+    host.finish()
+    assert tried.done()
+    assert host.climbed == [("a", Rung.RECONNECT)]
+    host.run(60)
+    assert host.climbed == [("a", Rung.RECONNECT)]
+    host.shows(a="device")
+    host.run(60)
+    assert host.climbed == [("a", Rung.RECONNECT), ("a", Rung.RECONNECT), ("a", Rung.ADB_RECONNECT)]
+    assert host.serving() == ["a"]
+
+
 def test_a_phone_is_not_asked_while_a_batch_runs_there(host: Host) -> None:
     host.shows(a="device")
     host.run()
