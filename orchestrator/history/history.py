@@ -78,6 +78,7 @@ class History:
                 if before is not None and before.sha256 == digest:
                     return False
                 old = before.file if before is not None else ""
+                old_verdicts = before.verdicts if before is not None else ""
                 now = _now()
                 session.merge(
                     StoredRun(
@@ -144,6 +145,8 @@ class History:
                 )
             if old and old != name:
                 (self.files / old).unlink(missing_ok=True)
+            if old_verdicts:
+                (self.verdict_files / old_verdicts).unlink(missing_ok=True)
         return True
 
     def runs(self, suite: str = "") -> list[StoredRun]:
@@ -205,7 +208,7 @@ class History:
         ]
         faults += [
             Fault(
-                f"verdicts of run {run.run_id}", f"{run.verdicts} is {why}", f"tilefarm db store {run.run_id}"
+                f"verdicts of run {run.run_id}", f"{run.verdicts} is {why}", f"tilefarm report {run.run_id}"
             )
             for run in runs.values()
             if run.verdicts

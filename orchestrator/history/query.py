@@ -10,20 +10,38 @@ from numpy.typing import NDArray
 
 from orchestrator.analysis.speed.rows import Floats, Ints
 from orchestrator.history.connection import Connection
-from orchestrator.history.trial_rows import SAMPLES
+from orchestrator.history.trial_rows import COLUMNS, SAMPLES
 
 NUMERICS = ("nmse", "max_abs", "max_rel", "ulp_max", "cosine")
+TYPES = {
+    "name": "VARCHAR",
+    "text": "VARCHAR",
+    "flag": "BOOLEAN",
+    "small": "TINYINT",
+    "count": "INTEGER",
+    "big": "BIGINT",
+    "real": "DOUBLE",
+    "counts": "INTEGER[]",
+    "bigs": "BIGINT[]",
+}
+"""Of the kinds of ``trial_files``."""
+_EMPTY = ", ".join(f"NULL::{TYPES[kind]} AS {name}" for name, kind in COLUMNS.items())
+_FILES = f"""(
+    FROM read_parquet($files, union_by_name = true) UNION ALL BY NAME (SELECT {_EMPTY} LIMIT 0)
+)"""
+"""Columns that files of an earlier version lack are null; those that a later one added are left."""
 _WORDS = {
     "code_hash": "SELECT word FROM codes ORDER BY number",
     "driver": "SELECT word FROM drivers ORDER BY number",
     "hash": "SELECT word FROM outputs ORDER BY number",
     "verdict": "SELECT word FROM verdicts ORDER BY number",
 }
-_TRIALS = """
+_TRIALS = f"""
 CREATE TEMP TABLE trials AS
-SELECT run_id, device_id, case_id, log_ns, clock_hz, basis, no_number, measured, code_hash, driver, hash,
-       verdict, hashes, nmse, max_abs, max_rel, ulp_max, cosine
-FROM read_parquet($files, union_by_name = true) WHERE role <> 'canary'
+SELECT run_id, device_id, case_id, log_ns, clock_hz, basis, no_number, measured, hashes, nmse, max_abs,
+       max_rel, ulp_max, cosine, coalesce(code_hash, '') AS code_hash, coalesce(driver, '') AS driver,
+       coalesce(hash, '') AS hash, coalesce(verdict, '') AS verdict
+FROM {_FILES} WHERE role IS DISTINCT FROM 'canary'
 """
 _NIGHTS = "CREATE TEMP TABLE nights AS SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS night"
 _NUMBERED = (
@@ -51,16 +69,16 @@ FROM trials t JOIN series USING (device_id, case_id) JOIN nights USING (run_id)
      JOIN outputs o ON t.hash = o.word JOIN verdicts v ON t.verdict = v.word
 """
 _SERIES = """
-SELECT {columns} FROM read_parquet($files, union_by_name = true)
+SELECT {columns} FROM {files}
 WHERE case_id IN ({cases}) AND device_id IN ({devices}) ORDER BY started_at, run_id
 """
-_FAILURES = """
+_FAILURES = f"""
 SELECT run_id, device_id, case_id, verdict, reason, code_hash, driver
-FROM read_parquet($files, union_by_name = true)
+FROM {_FILES}
 WHERE role = 'op' AND verdict NOT IN ('pass', 'infra') ORDER BY run_id, case_id, device_id
 """
-_WALL = """
-SELECT DISTINCT run_id, device_id, case_id FROM read_parquet($files, union_by_name = true)
+_WALL = f"""
+SELECT DISTINCT run_id, device_id, case_id FROM {_FILES}
 WHERE clock = 'wall'
 """
 
@@ -229,13 +247,13 @@ def some_series(
     devices = {f"d{n}": device for n, device in enumerate(sorted({d for d, _ in found}))}
     cases = {f"c{n}": case for n, case in enumerate(sorted({c for _, c in found}))}
     sql = _SERIES.format(
+        files=_FILES,
         columns="*" if samples else f"COLUMNS(lambda c: c NOT IN {SAMPLES})",
         cases=", ".join(f"${name}" for name in cases),
         devices=", ".join(f"${name}" for name in devices),
     )
-    raw = dict.fromkeys(SAMPLES, None) if samples else {}
     with Connection() as ask:
         for row in ask.rows(sql, {"files": [str(path) for path in files]} | devices | cases):
             if (key := (row["device_id"], row["case_id"])) in found:
-                found[key].append(raw | row)
+                found[key].append(row)
     return found
