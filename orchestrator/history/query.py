@@ -36,12 +36,12 @@ _WORDS = {
     "hash": "SELECT word FROM outputs ORDER BY number",
     "verdict": "SELECT word FROM verdicts ORDER BY number",
 }
-_TRIALS = f"""
+_TRIALS = """
 CREATE TEMP TABLE trials AS
 SELECT run_id, device_id, case_id, log_ns, clock_hz, basis, no_number, measured, hashes, nmse, max_abs,
        max_rel, ulp_max, cosine, coalesce(code_hash, '') AS code_hash, coalesce(driver, '') AS driver,
        coalesce(hash, '') AS hash, coalesce(verdict, '') AS verdict
-FROM {_FILES} WHERE role IS DISTINCT FROM 'canary'
+FROM {files} WHERE role IS DISTINCT FROM 'canary'
 """
 _NIGHTS = "CREATE TEMP TABLE nights AS SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS night"
 _NUMBERED = (
@@ -72,13 +72,13 @@ _SERIES = """
 SELECT {columns} FROM {files}
 WHERE case_id IN ({cases}) AND device_id IN ({devices}) ORDER BY started_at, run_id
 """
-_FAILURES = f"""
+_FAILURES = """
 SELECT run_id, device_id, case_id, verdict, reason, code_hash, driver
-FROM {_FILES}
+FROM {files}
 WHERE role = 'op' AND verdict NOT IN ('pass', 'infra') ORDER BY run_id, case_id, device_id
 """
-_WALL = f"""
-SELECT DISTINCT run_id, device_id, case_id FROM {_FILES}
+_WALL = """
+SELECT DISTINCT run_id, device_id, case_id FROM {files}
 WHERE clock = 'wall'
 """
 
@@ -142,7 +142,7 @@ def night_table(files: Mapping[str, Path]) -> NightTable:
     """
     runs = list(files)
     with Connection() as ask:
-        ask.run(_TRIALS, {"files": [str(path) for path in files.values()]})
+        ask.run(_TRIALS.format(files=_FILES), {"files": [str(path) for path in files.values()]})
         ask.run(_NIGHTS, {"runs": runs})
         for numbered in _NUMBERED:
             ask.run(numbered)
@@ -204,7 +204,8 @@ def failed_trials(files: Sequence[Path]) -> list[FailedTrial]:
         InfraError: a file is missing or damaged.
     """
     with Connection() as ask:
-        return [FailedTrial(**row) for row in ask.rows(_FAILURES, {"files": [str(p) for p in files]})]
+        rows = ask.rows(_FAILURES.format(files=_FILES), {"files": [str(p) for p in files]})
+    return [FailedTrial(**row) for row in rows]
 
 
 def wall_clocked(files: Sequence[Path]) -> set[tuple[str, str, str]]:
@@ -214,7 +215,7 @@ def wall_clocked(files: Sequence[Path]) -> set[tuple[str, str, str]]:
         InfraError: a file is missing or damaged.
     """
     with Connection() as ask:
-        rows = ask.rows(_WALL, {"files": [str(p) for p in files]})
+        rows = ask.rows(_WALL.format(files=_FILES), {"files": [str(p) for p in files]})
         return {(row["run_id"], row["device_id"], row["case_id"]) for row in rows}
 
 
