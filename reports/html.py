@@ -64,14 +64,14 @@ def environment() -> Environment:
 
 
 def render_index(model: ReportModel) -> str:
-    return environment().get_template("index.html.j2").render(_shared(model))
+    return environment().get_template("index.html.j2").render(shared_names(model))
 
 
 def render_soc(model: ReportModel, page: SocPage) -> str:
     ids = {d.device.device_id for d in page.devices}
     slow = [c for c in model.slow if c.device_id in ids]
     own = {"soc": page, "ids": ids, "slow": slow, "log_budget": LogBudget()}
-    return environment().get_template("soc.html.j2").render(_shared(model) | own)
+    return environment().get_template("soc.html.j2").render(shared_names(model) | own)
 
 
 def render_changes(model: ReportModel, page: SocChanges) -> str:
@@ -79,12 +79,12 @@ def render_changes(model: ReportModel, page: SocChanges) -> str:
     script = table_script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = {"soc": page, "script": script, "script_hash": f"sha256-{digest}"}
-    return environment().get_template("changes.html.j2").render(_shared(model) | own)
+    return environment().get_template("changes.html.j2").render(shared_names(model) | own)
 
 
 def render_best(model: ReportModel, page: BestPage) -> str:
     """Which variants of a SoC to ship."""
-    return environment().get_template("best.html.j2").render(_shared(model) | {"page": page})
+    return environment().get_template("best.html.j2").render(shared_names(model) | {"page": page})
 
 
 @cache
@@ -92,7 +92,8 @@ def table_script() -> str:
     return (TEMPLATES / "table.js").read_text("utf-8")
 
 
-def _shared(model: ReportModel) -> dict[str, object]:
+def shared_names(model: ReportModel) -> dict[str, object]:
+    """What every template may use."""
     return {
         "model": model,
         "names": {d.device.device_id: d.device.name for soc in model.socs for d in soc.devices},

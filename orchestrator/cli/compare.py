@@ -2,20 +2,30 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from orchestrator.analysis.summary import EXIT_OK, EXIT_WRONG
+from orchestrator.cli.artifacts import check_room, copy_report
 from orchestrator.cli.finish import finish_run, finished_results
 from orchestrator.cli.github import tell_github
-from orchestrator.cli.options import FailOnOption, GithubOption, JsonOption, MaxSlowdownOption
-from orchestrator.cli.output import print_json, result
+from orchestrator.cli.options import (
+    ArtifactsOption,
+    FailOnOption,
+    GithubOption,
+    JsonOption,
+    MaxSlowdownOption,
+)
+from orchestrator.cli.output import print_json, result, say
+from orchestrator.domain.errors import UsageError
 from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
-from orchestrator.execution.run_folder import RunFolder, find_run
+from orchestrator.execution.run_folder import RunFolder, find_run, write_atomically
 from reports.build import build_report
+from reports.comparison import render_comparison
 from reports.model import ReportModel
 from reports.terminal import changes_table, one_sided_lines
 
@@ -26,15 +36,20 @@ def compare(
     before: RunArgument,
     after: RunArgument,
     max_slowdown: MaxSlowdownOption = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write the comparison as one self-contained page, too.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs case by case: times, verdicts, output hashes, drivers. Provisional: two runs only.
 
-    Example: tilefarm compare 20261130T010000Z-smoke-1a2b latest --max-slowdown 1.10
+    Example: tilefarm compare 20261130T010000Z-smoke-1a2b latest --max-slowdown 1.10 --html compare.html
     """
     out = Settings().out
     results, previous = (finished_results(out, name) for name in (after, before))
     model = build_report(results, previous, datetime.now(UTC).date(), max_slowdown=max_slowdown)
+    if html is not None:
+        _write_page(html, model)
     if as_json:
         print_json(_document(model))
     else:
@@ -47,6 +62,7 @@ def report(
     run: RunArgument = "latest",
     max_slowdown: MaxSlowdownOption = None,
     fail_on: FailOnOption = None,
+    artifacts: ArtifactsOption = None,
     github: GithubOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -56,6 +72,7 @@ def report(
 
     Example: tilefarm report latest
     """
+    check_room(artifacts)
     settings = Settings()
     results = finished_results(settings.out, run)
     path = find_run(settings.out, run)
@@ -64,7 +81,17 @@ def report(
     finished = finish_run(folder, results, settings, datetime.now(UTC).date(), gate, newest=False)
     finished.print(as_json=as_json)
     tell_github(finished, github)
+    copy_report(folder.path, artifacts)
     raise typer.Exit(finished.summary.exit_code)
+
+
+def _write_page(path: Path, model: ReportModel) -> None:
+    try:
+        write_atomically(path, render_comparison(model))
+    except OSError as e:
+        why = e.strerror or str(e)
+        raise UsageError(f"--html {path}: {why}. Name a file in a folder that exists and is yours") from e
+    say(f"comparison: {path}")
 
 
 def _document(model: ReportModel) -> dict[str, object]:

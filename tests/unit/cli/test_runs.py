@@ -116,6 +116,27 @@ def test_compare_as_json_has_ratios_and_the_slower(tmp_path: Path, invoke: Invok
     assert json.loads(invoke("compare", OLD, NEW, "--json").stdout)["slower"] == []
 
 
+def test_compare_writes_a_page_of_what_it_shows(tmp_path: Path, invoke: Invoke) -> None:
+    ended(tmp_path / "out", OLD, 1_000_000)
+    ended(tmp_path / "out", NEW, 1_500_000)
+    page = tmp_path / "compare.html"
+    done = invoke("compare", OLD, NEW, "--max-slowdown", "1.1", "--html", str(page))
+    assert done.exit_code == 1, done.exception
+    assert "1.50" in done.stdout
+    html = page.read_text("utf-8")
+    assert "1 case in both runs: 1 above the bound of ×1.10" in html
+    assert "×1.50 slower" in html
+    assert OLD in html
+
+
+def test_a_page_that_cannot_be_written_says_where(tmp_path: Path, invoke: Invoke) -> None:
+    ended(tmp_path / "out", OLD)
+    ended(tmp_path / "out", NEW)
+    done = invoke("compare", OLD, NEW, "--html", str(tmp_path / "nowhere" / "page.html"))
+    assert isinstance(done.exception, UsageError)
+    assert "nowhere/page.html: No such file or directory. Name a file" in str(done.exception)
+
+
 class _Gone(Broker):
     """A broker that ended in the middle of a run."""
 
