@@ -6,6 +6,8 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from markupsafe import Markup
+
 from orchestrator.domain.finding import SeriesRow
 from reports.changes.model import TableRow
 from reports.changes.naming import Names
@@ -64,7 +66,7 @@ def first_rows(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, st
             detectable=_detectable(row),
             flags=tuple(word for flag, word in zip(FLAGS, FLAG_WORDS, strict=True) if flag in row.flags),
             anchor=anchors.get(row.case_id, ""),
-            spark=sparkline(row.history, history_words(row.history)),
+            spark=_spark(row),
         )
         for row in rows[:FIRST_ROWS]
     )
@@ -103,6 +105,12 @@ def table_data(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, st
         "rows": packed,
     }
     return script_safe(json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":")))
+
+
+def _spark(row: SeriesRow) -> Markup:
+    """From the numbers that table.js has, so that both draw and say the same."""
+    history = [round(v, 3) if math.isfinite(v) else math.nan for v in row.history]
+    return sparkline(history, history_words(history))
 
 
 def _name(row: SeriesRow, names: Names, words: "_Words", shown: dict[int, str]) -> list[int]:

@@ -40,6 +40,7 @@
     const p = (Math.exp(v) - 1) * 100;
     return `${p >= 0.05 ? "+" : p <= -0.05 ? "−" : "±"}${Math.abs(p).toFixed(Math.abs(p) < 100 ? 1 : 0)} %`;
   };
+  const short = (v) => String(Math.round(v * 10) / 10);
   const spark = (text) => { // as reports/svg/sparkline.py draws it
     const values = text === "" ? [] : text.split(",").map((v) => (v === "" ? NaN : Number(v) / 1000));
     const known = values.filter(Number.isFinite);
@@ -57,14 +58,14 @@
     let d = "", pen = false;
     points.forEach((p, i) => {
       if (p) {
-        d += `${pen ? "L" : "M"}${p[0].toFixed(1)} ${p[1].toFixed(1)}`;
+        d += `${pen ? "L" : "M"}${short(p[0])} ${short(p[1])}`;
         if (!points[i - 1] && !points[i + 1]) d += "h1";
       }
       pen = p !== null;
     });
     picture.append(svg("path", { class: "l", d }));
     const end = points[points.length - 1];
-    if (end) picture.append(svg("path", { class: "d", d: `M${end[0].toFixed(1)} ${end[1].toFixed(1)}h0` }));
+    if (end) picture.append(svg("path", { class: "d", d: `M${short(end[0])} ${short(end[1])}h0` }));
     return picture;
   };
   const line = ({ r, name, full }) => {
