@@ -32,7 +32,7 @@ class Outcome(StrEnum):
     EXPECTED_FAILURE = "known failure"
     """Ended in the verdict that an unexpired expectation names."""
     UNEXPECTEDLY_PASSED = "unexpected pass"
-    """Passed although an unexpired expectation says that it fails."""
+    """Passed although an unexpired expectation says that it fails; of a flake: in enough executions."""
     FAILURE = "failure"
     """Blames the kernel, and nothing unexpired expected that."""
     INFRA = "infra"
@@ -113,8 +113,10 @@ def judge(results: RunResults, today: date, compile_when: CompileWhen = compile_
         covering: list[Expectation] = []
         for i, (expectation, predicate) in enumerate(zip(results.expectations, predicates, strict=True)):
             if expectation.covers_device(device.soc.name, driver) and predicate(info.case):
-                covering.append(expectation)
                 matched[i] += 1
+                if expectation.kind == "slow":
+                    continue  # of its speed, which needs the history
+                covering.append(expectation)
                 met[i] += trial.verdict is expectation.verdict
         judged.append(judge_trial(trial, info, device, covering, today))
     uses = tuple(
@@ -148,6 +150,8 @@ def judge_trial(
             if not valid:
                 return JudgedTrial(trial, info, device, Outcome.PASSED)
             first = valid[0]
+            if first.kind == "flakes":
+                return _steady(trial, info, device, first)
             note = (
                 f"known failure {first.verdict} no longer occurs: {first.reason} "
                 f"(owner {first.owner}{_where(first)}); remove the entry if it keeps passing"
@@ -163,6 +167,21 @@ def judge_trial(
             return _failed(trial, info, device, covering, valid)
         case _:
             assert_never(trial.verdict)
+
+
+def _steady(trial: Trial, info: CaseInfo, device: DeviceRecord, flake: Expectation) -> JudgedTrial:
+    """A known flake's trial that passed: news once it was executed often enough."""
+    executions = max((sum(o.hashes.values()) for o in trial.outputs), default=0)
+    known = f"{flake.reason} (owner {flake.owner}{_where(flake)})"
+    if executions < flake.replays:
+        note = (
+            f"a known flake that did not show in {executions} executions; {flake.replays} are news: {known}"
+        )
+        return JudgedTrial(trial, info, device, Outcome.PASSED, note, flake)
+    note = (
+        f"a known flake did not show in {executions} executions: {known}; remove the entry if it stays away"
+    )
+    return JudgedTrial(trial, info, device, Outcome.UNEXPECTEDLY_PASSED, note, flake)
 
 
 def _failed(
@@ -186,7 +205,8 @@ def _failed(
             )
             return JudgedTrial(trial, info, device, Outcome.FAILURE, note, expectation)
     if valid:
-        note = f"a known failure expects {valid[0].verdict} here, not {trial.verdict}"
+        known = "flake" if valid[0].kind == "flakes" else "failure"
+        note = f"a known {known} expects {valid[0].verdict} here, not {trial.verdict}"
         return JudgedTrial(trial, info, device, Outcome.FAILURE, note, valid[0])
     return JudgedTrial(trial, info, device, Outcome.FAILURE)
 

@@ -9,13 +9,13 @@ from orchestrator.domain.case import AxisValue
 from orchestrator.domain.errors import MatrixError
 from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.kernel import Kernel
-from orchestrator.domain.verdict import Verdict
 from orchestrator.planning.block_reader import BLOCK_KEYS, SAMPLING_KEYS, points, read_block, read_sampling
+from orchestrator.planning.expectation_reader import EXPECTATION_KEYS, EXPECTATION_REQUIRED, read_expectation
 from orchestrator.planning.expression import SelectionError
 from orchestrator.planning.fields import Record, kind
 from orchestrator.planning.matrix import MATRIX_VERSION, Block, Exclude, Matrix, Sampling, Suite
 from orchestrator.planning.select import compile_selection
-from orchestrator.planning.suggest import did_you_mean, shown
+from orchestrator.planning.suggest import shown
 from orchestrator.planning.vocabulary import Vocabulary
 from orchestrator.planning.yaml_events import YamlSyntaxError
 from orchestrator.planning.yaml_tree import MAX_BYTES, Fields, Node, Problem, read_tree
@@ -27,7 +27,6 @@ MAX_PHONES = 100
 """Of a SoC; each that a run lacks is named in its report."""
 
 _NOTE_KEYS = ("when", "reason", "owner", "expires")
-_EXPECTATION_KEYS = (*_NOTE_KEYS, "verdict", "soc", "driver")
 _PROBES_KEYS = ("description", *SAMPLING_KEYS, "budget", "blocks")
 _PHONES = "min_phones_per_soc"
 _SUITE_KEYS = (*_PROBES_KEYS, _PHONES)
@@ -194,28 +193,17 @@ class _Reader:
         return tuple(found)
 
     def _expectation(self, node: Node, where: str) -> Expectation | None:
-        record = Record.read(node, where, self._problems, known=_EXPECTATION_KEYS, required=_EXPECTATION_KEYS)
+        record = Record.read(
+            node, where, self._problems, known=EXPECTATION_KEYS, required=EXPECTATION_REQUIRED
+        )
         if record is None:
             return None
-        when, verdict = self._when(record), self._verdict(record)
-        reason, person, expires = record.text("reason"), record.text("owner"), record.date("expires")
-        soc, driver = record.text("soc", "*"), record.text("driver", "*")
-        if verdict is None or expires is None:
-            return None
-        found = Expectation(when, verdict, soc, driver, reason, person, expires, record.node.line)
-        if found.expired(self._today):
-            self._expired(record, expires, person, "a failure counts as one again")
+        found = read_expectation(record, self._when(record))
+        if found is not None and found.expired(self._today):
+            again = {"fails": "a failure", "flakes": "a flake", "slow": "a slowness"}[found.kind]
+            self._expired(record, found.expires, found.owner, f"{again} counts as one again")
             return None
         return found
-
-    def _verdict(self, record: Record) -> Verdict | None:
-        text = record.text("verdict")
-        known = [v.value for v in Verdict if v.blames_kernel]
-        if text in known:
-            return Verdict(text)
-        if text:
-            record.problem("verdict", f"{shown(text)} is not a known failure.{did_you_mean(text, known)}")
-        return None
 
     def _when(self, record: Record) -> str:
         text = record.text("when")

@@ -25,13 +25,8 @@ class Decided:
     """What is wrong with files of decisions: those in them do not count."""
 
 
-def counted(findings: Findings, decided: Decided, started_at: str) -> Findings:
-    """With how many findings nobody has to look at, and why; in its sentence, too.
-
-    Args:
-        started_at: of the run.
-    """
-    today = decided.today or date.fromisoformat(started_at[:10])
+def counted(findings: Findings, decided: Decided, today: date) -> Findings:
+    """With how many findings nobody has to look at, and why; in its sentence, too."""
     counts = dict.fromkeys(QUIET, 0)
     for finding in findings.findings:
         if alarm(finding, today):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 
 from orchestrator.domain.confirmation import Confirmation
 from orchestrator.domain.finding import Findings
@@ -11,6 +12,7 @@ from orchestrator.history.known import known_devices
 from orchestrator.verdicts.confirming import confirmed
 from orchestrator.verdicts.decided import Decided, counted
 from orchestrator.verdicts.document import document
+from orchestrator.verdicts.expected import expected
 from orchestrator.verdicts.findings import speed_findings, triaged, unconfirmed_findings
 from orchestrator.verdicts.grouping import grouped
 from orchestrator.verdicts.memory import freeze, keep
@@ -66,7 +68,8 @@ def judge_run(
     names = {d.device_id: d.name for d in known_devices(history, judged.devices).values()}
     findings = document(results, judged, found, groups, flagged, presences(judged, names))
     findings = replace(findings, unconfirmed=triaged(unconfirmed_findings(judged), decided.triage))
-    return counted(findings, decided, results.run.started_at)
+    today = decided.today or date.fromisoformat(results.run.started_at[:10])
+    return counted(expected(findings, results, judged.nights, today), decided, today)
 
 
 def _known_socs(history: History, nights: Nights, known: Mapping[str, str]) -> dict[str, str]:

@@ -9,7 +9,17 @@ from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from tests.results_fixture import TODAY, case, device, expectation, passing, results, trial
+from tests.results_fixture import (
+    TODAY,
+    case,
+    device,
+    elements,
+    expectation,
+    numerics,
+    passing,
+    results,
+    trial,
+)
 
 POINT = case(tile="16x16")
 OTHER = case("attention_naive", tile="16x16")
@@ -127,3 +137,42 @@ def test_trials_without_description_are_refused(unknown: str) -> None:
     run = replace(run, devices=[device("other")]) if unknown == "device" else replace(run, cases={})
     with pytest.raises(WireError, match=f"{unknown} .* is not described there"):
         judge(run, TODAY)
+
+
+FLAKE = replace(expectation(verdict=Verdict.NONDETERMINISTIC), kind="flakes", replays=59, nights=14)
+
+
+def _replayed(executions: int, *known: Expectation) -> RunResults:
+    made = numerics(elements(POINT))
+    output = replace(made, hashes={made.hash: executions})
+    return results(
+        trials=[trial(POINT, "local-1", Verdict.PASS, outputs=[output])], points=[POINT], expectations=known
+    )
+
+
+def test_a_known_flake_that_shows_is_expected() -> None:
+    assert _outcome(_run(Verdict.NONDETERMINISTIC, FLAKE)) is Outcome.EXPECTED_FAILURE
+
+
+@pytest.mark.parametrize(
+    ("executions", "outcome"), [(0, Outcome.PASSED), (58, Outcome.PASSED), (59, Outcome.UNEXPECTEDLY_PASSED)]
+)
+def test_a_known_flake_that_passes_is_news_after_enough_executions(executions: int, outcome: Outcome) -> None:
+    item = judge(_replayed(executions, FLAKE), TODAY).trials[0]
+    assert item.outcome is outcome
+    assert f"in {executions} executions" in item.note
+    assert "matrix.yaml:41" in item.note
+
+
+def test_a_known_flake_expects_no_other_failure() -> None:
+    item = judge(_run(Verdict.MISMATCH, FLAKE), TODAY).trials[0]
+    assert item.outcome is Outcome.FAILURE
+    assert item.note == "a known flake expects nondeterministic here, not mismatch"
+
+
+def test_a_known_slowness_says_nothing_of_a_trial_and_is_matched_all_the_same() -> None:
+    slow = replace(expectation(verdict=Verdict.PASS), kind="slow", slower=1.1)
+    for verdict, outcome in ((Verdict.PASS, Outcome.PASSED), (Verdict.MISMATCH, Outcome.FAILURE)):
+        found = judge(_run(verdict, slow), TODAY)
+        assert found.trials[0].outcome is outcome
+        assert found.uses[0].matched == 1

@@ -235,6 +235,26 @@ expectations:
             '4: expectations.0.expires: must be a date such as 2027-06-30, not text "soon"',
         ),
         (
+            "when: copy_probe, reason: r, owner: o, expires: 2027-01-01",
+            "4: expectations.0: say what is expected: verdict, flakes or slow",
+        ),
+        (
+            "when: copy_probe, verdict: hung, slow: 1.1, reason: r, owner: o, expires: 2027-01-01",
+            "4: expectations.0.slow: an entry with verdict already says what is expected; write two entries",
+        ),
+        (
+            "when: copy_probe, slow: 0.9, reason: r, owner: o, expires: 2027-01-01",
+            "4: expectations.0.slow: must be a number above 1 and up to 10, not the number 0.9",
+        ),
+        (
+            "when: copy_probe, flakes: often, reason: r, owner: o, expires: 2027-01-01",
+            '4: expectations.0.flakes: must be a mapping, not text "often"',
+        ),
+        (
+            "when: copy_probe, flakes: {replays: 1}, reason: r, owner: o, expires: 2027-01-01",
+            "4: expectations.0.flakes.replays: must be a whole number from 2 to 100000, not the number 1",
+        ),
+        (
             "when: copy_prob, verdict: hung, reason: r, owner: o, expires: 2027-01-01",
             '4: expectations.0.when: column 1 of the expression: no kernel or input is named "copy_prob".',
         ),

@@ -141,3 +141,25 @@ def test_the_last_day_still_counts(tmp_path: Path):
 def test_an_unknown_suite_names_its_neighbours(tmp_path: Path):
     with pytest.raises(UsageError, match=r'there is no suite "smok"\. Did you mean "smoke"\?'):
         load(tmp_path, FULL).suite("smok")
+
+
+def test_an_expectation_is_a_failure_a_flake_or_a_slowness(tmp_path: Path):
+    notes = 'soc: "*", driver: "*", reason: r, owner: o, expires: 2027-06-30'
+    matrix = load(
+        tmp_path,
+        f"""
+version: 1
+suites: {{s: {{blocks: [{{kernel: copy_probe}}]}}}}
+expectations:
+  - {{when: copy_probe, verdict: hung, {notes}}}
+  - {{when: copy_probe, flakes: {{}}, {notes}}}
+  - {{when: copy_probe, flakes: {{replays: 12, nights: 5}}, {notes}}}
+  - {{when: copy_probe, slow: 1.10, {notes}}}
+""",
+    )
+    assert [(e.kind, e.verdict.value, e.replays, e.nights, e.slower) for e in matrix.expectations] == [
+        ("fails", "hung", 0, 0, 0.0),
+        ("flakes", "nondeterministic", 59, 14, 0.0),
+        ("flakes", "nondeterministic", 12, 5, 0.0),
+        ("slow", "pass", 0, 0, 1.1),
+    ]

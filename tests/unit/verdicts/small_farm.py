@@ -9,7 +9,8 @@ import numpy as np
 from orchestrator.domain.expectation import Expectation
 from orchestrator.domain.finding import Finding, Findings
 from orchestrator.domain.results import RunResults
-from orchestrator.domain.trial import Numerics, Trial
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
 from orchestrator.history.history import History
 from orchestrator.verdicts.decided import Decided
 from orchestrator.verdicts.judge import judge_run
@@ -64,7 +65,10 @@ class SmallFarm:
             return trial
         factor = [f for since, f in sorted(self.nmse.items()) if since <= night][-1:] or [1.0]
         made = numerics(elements(CASES[0]), max_abs=4e-7 * factor[0] ** 0.5, bits=f"{factor}")
-        return replace(trial, outputs=[_torn(made) if night in self.flaky else made])
+        if night not in self.flaky:
+            return replace(trial, outputs=[made])
+        torn = replace(made, hashes={made.hash: 10, "f" * 64: 2})
+        return replace(trial, outputs=[torn], verdict=Verdict.NONDETERMINISTIC)
 
     def night(self, night: int, decided: Decided | None = None) -> Findings:
         """Stored and judged, as a run that ends."""
@@ -75,10 +79,6 @@ class SmallFarm:
     def nights(self, first: int, last: int, decided: Decided | None = None) -> Findings:
         """The last one's findings."""
         return [self.night(night, decided) for night in range(first, last + 1)][-1]
-
-
-def _torn(made: Numerics) -> Numerics:
-    return replace(made, hashes={made.hash: 10, "f" * 64: 2})
 
 
 def of_case(findings: Findings, case_id: str = SLOW) -> list[Finding]:
