@@ -76,6 +76,13 @@ GithubOption = Annotated[
         "its jobs only.",
     ),
 ]
+ArtifactsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--artifacts",
+        help="Copy the report there at the end, for CI to keep; an earlier copy is replaced.",
+    ),
+]
 ProbesOption = Annotated[
     bool,
     typer.Option(

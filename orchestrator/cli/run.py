@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.artifacts import check_room, copy_report
 from orchestrator.cli.github import tell_github
 from orchestrator.cli.new_run import new_run
 from orchestrator.cli.night import run_night
 from orchestrator.cli.options import (
+    ArtifactsOption,
     CaseOption,
     ConfirmOption,
     DeviceOption,
@@ -62,6 +64,7 @@ def run(
         str | None,
         typer.Option("--night", hidden=True, help="For the orchestrator: carry out this recorded night."),
     ] = None,
+    artifacts: ArtifactsOption = None,
     github: GithubOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -74,6 +77,7 @@ def run(
     Example: tilefarm run -k 'attention_flash and precision=fp32' --device local
     """
     settings, gate = Settings(), Gate(max_slowdown, fail_on)
+    check_room(artifacts)
     if resume is not None:
         refuse_fixed(context)
         finished = resume_run(settings, resume, gate, unattended=unattended)
@@ -98,4 +102,5 @@ def run(
             finished = new_run(settings, wanted, new_run_id(suite), unattended=unattended)
     finished.print(as_json=as_json)
     tell_github(finished, github)
+    copy_report(finished.folder.path, artifacts)
     raise typer.Exit(finished.summary.exit_code)

@@ -85,7 +85,7 @@ def annotations(model: ReportModel, files: Mapping[str, str]) -> list[Annotation
 def _verdict(model: ReportModel) -> str:
     if model.changes is None:
         return model.summary.sentence
-    return f"{model.changes.sentence} This run's results: {model.summary.sentence}"
+    return f"{model.changes.sentence.rstrip('.')}. This run's results: {model.summary.sentence}"
 
 
 def _failures(model: ReportModel, level: Level, files: Mapping[str, str]) -> list[Annotation]:
@@ -107,10 +107,10 @@ def _cause(card: Card, level: Level, file: str) -> Annotation:
     number = plural(len(card.entries), "finding") if card.entries else "all variants together"
     what = name(card.group.what)
     kind = f"One phone alone {what}" if card.group.cause == "device" else what.capitalize()
-    title = f"{kind}: {number}{f', {card.change}' if card.change else ''}"
+    why = [] if card.group.cause == "device" else [CAUSES[card.group.cause]]
+    title = f"{kind}: {', '.join(part for part in (number, card.change, *why) if part)}"
     second = f" {card.confirmed}." if card.confirmed else ""
-    since = f" since {card.since}" if card.since else ""
-    return Annotation(level, title, f"{card.sentence}. {CAUSES[card.group.cause]}{since}.{second}", file)
+    return Annotation(level, title, f"{card.sentence}.{second}", file)
 
 
 def _file(card: Card, kernels: Mapping[str, str], files: Mapping[str, str]) -> str:

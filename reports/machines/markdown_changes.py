@@ -94,9 +94,11 @@ def _what(card: Card) -> str:
     group = card.group
     if len(card.entries) == 1:
         return card.entries[0].label
-    terms = " ".join(t for t in (group.kernel, f"{group.axis}={group.value}" if group.axis else "") if t)
+    terms, _, where = card.sentence.partition(" on ")
+    if not card.entries or not where:
+        terms = " ".join(t for t in (group.kernel, f"{group.axis}={group.value}" if group.axis else "") if t)
     number = f"{len(card.entries)} of {group.named}" if group.named else str(len(card.entries))
-    return f"{terms or 'all variants together'} ({number})" if card.entries else "all variants together"
+    return f"{terms} ({number})" if card.entries and terms else "all variants together"
 
 
 def _effect(card: Card) -> str:
