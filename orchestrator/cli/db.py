@@ -130,7 +130,8 @@ def export(
 
     history = open_history(Settings())
     try:
-        rows = one_series([history.path(r) for r in history.runs()], device_id, case_id)
+        files = [history.path(r) for r in history.runs()]
+        rows = one_series(files, device_id, case_id, samples=not as_csv)
     finally:
         history.close()
     if not rows:
@@ -139,10 +140,7 @@ def export(
             "`tilefarm plan --json` show the ids that there are"
         )
     if as_csv:
-        columns = [
-            name for name, value in rows[0].items() if not isinstance(value, list) and value is not None
-        ]
-        writer = csv.DictWriter(sys.stdout, columns, extrasaction="ignore")
+        writer = csv.DictWriter(sys.stdout, list(rows[0]))
         writer.writeheader()
         writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
         return
