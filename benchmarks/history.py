@@ -128,10 +128,6 @@ def _opened(folder: Path, season: Season) -> History:
     return history
 
 
-def no_restart(_device: str, _case: str, _run: str) -> int:
-    return 0
-
-
 def files(folder: Path, shape: Shape) -> None:
     print("\nfiles")
     season = Season(shape)
@@ -154,6 +150,7 @@ def year(folder: Path, shape: Shape) -> None:
     ]
     for samples in (False, True):
         each: list[float] = []
+        cpu = time.process_time()
         for device_id, case_id in wanted:
             began = time.perf_counter()
             one_series(paths, device_id, case_id, samples=samples)
@@ -161,10 +158,10 @@ def year(folder: Path, shape: Shape) -> None:
         what = "with raw samples" if samples else "what each night says of it"
         print(
             f"one series of {len(paths)} files, {what}: median of {ASKED} {median(each):.2f} s, "
-            f"most {max(each):.2f} s"
+            f"most {max(each):.2f} s; {(time.process_time() - cpu) / ASKED:.2f} s CPU"
         )
     results = season.results(shape.nights, slower=10)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     timed("the end of a night: stored", lambda: history.store(results))
     findings = timed("judged", lambda: judge_run(history, results))
     shown = [f for f in findings.findings if f.phones][:DETAILS]
@@ -179,7 +176,8 @@ def year(folder: Path, shape: Shape) -> None:
         "pages written",
         lambda: write_reports(results, None, pages, today, findings=findings, series=series),
     )
-    print(f"all of it: {time.perf_counter() - began:.1f} s; {len(findings.findings)} findings", end="; ")
+    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+    print(f"all of it: {wall:.1f} s wall, {cpu:.1f} s CPU; {len(findings.findings)} findings", end="; ")
     largest = max(pages.glob("*.html"), key=lambda p: p.stat().st_size)
     print(f"largest page {largest.name} {largest.stat().st_size / 2**20:.1f} MiB")
 
