@@ -1,6 +1,9 @@
 """The history: a run is in it once and whole, whatever ends the process that puts it in."""
 
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -198,3 +201,26 @@ def test_postgresql_holds_the_same(postgres: str, tmp_path: Path) -> None:
         Database(postgres).close()  # a second process finds its tables
     finally:
         there.close()
+
+
+def test_a_backup_as_the_documentation_says_is_a_whole_history(history: History, tmp_path: Path) -> None:
+    """The database first, by SQLite itself, while it is open; then the files, of which more may be there."""
+    history.store(night())
+    there = tmp_path / "backup"
+    there.mkdir()
+    with (
+        closing(sqlite3.connect(tmp_path / "tilefarm.db")) as ours,
+        closing(sqlite3.connect(there / "tilefarm.db")) as copy,
+    ):
+        ours.backup(copy)
+    history.store(night("20261202T010000Z-nightly-bbbb"))
+    shutil.copytree(history.folder, there / "history")
+    restored = History(f"sqlite:///{there}/tilefarm.db", there / "history")
+    try:
+        assert [run.run_id for run in restored.runs()] == [RUN]
+        (stray,) = restored.check()
+        assert stray.repair == "tilefarm db compact"
+        assert restored.store(night("20261202T010000Z-nightly-bbbb"))
+        assert restored.check() == []
+    finally:
+        restored.close()
