@@ -49,7 +49,7 @@ def change_of(soc: str, point: Case) -> Change | None:
 
 def flags_of(soc: str, number: int) -> list[Any]:
     by_soc = {
-        "SM8650": {30: "nmse_doubled", 31: "hash_changed", 40: "limit_crossed", 3: "improved"},
+        "SM8650": {30: "nmse_doubled", 31: "hash_changed", 42: "limit_crossed", 3: "improved"},
         "Tensor-G4": {60: "nondeterministic"},
     }
     return [by_soc[soc][number]] if number in by_soc[soc] else []
