@@ -20,6 +20,7 @@ from orchestrator.verdicts.nights import Nights, load
 from orchestrator.verdicts.numeric_findings import numerics_findings
 from orchestrator.verdicts.numerics import flags
 from orchestrator.verdicts.phones import presences
+from orchestrator.verdicts.pinned import pinned_drift
 from orchestrator.verdicts.speed import Judged, judge
 from orchestrator.verdicts.whole_findings import whole_findings
 
@@ -67,7 +68,11 @@ def judge_run(
     freeze(history, judged, results)
     names = {d.device_id: d.name for d in known_devices(history, judged.devices).values()}
     findings = document(results, judged, found, groups, flagged, presences(judged, names))
-    findings = replace(findings, unconfirmed=triaged(unconfirmed_findings(judged), decided.triage))
+    findings = replace(
+        findings,
+        unconfirmed=triaged(unconfirmed_findings(judged), decided.triage),
+        drift=pinned_drift(history, results, judged.nights.table, soc_of),
+    )
     today = decided.today or date.fromisoformat(results.run.started_at[:10])
     return counted(expected(findings, results, judged.nights, today), decided, today)
 
