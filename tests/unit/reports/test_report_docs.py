@@ -11,6 +11,8 @@ from orchestrator.analysis.hints import NOISE_FLOOR
 from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.stats import NOISY_SPREAD
 from reports.findings import INLINE_LOG, MAX_DETAILED
+from reports.junit import MAX_BAD, MAX_CALM, MAX_LOGS
+from reports.machines.junit_changes import MAX_CARDS
 from reports.numbers import HEAT_STEPS
 from reports.roofline import MAX_MARKS, SAME_RATE
 from reports.text import MAX_TEXT
@@ -35,6 +37,8 @@ TEXT = " ".join((Path(__file__).parents[3] / "docs" / "report.md").read_text("ut
         f"lie more than {CLOCK_FLOOR:.0%} apart".replace("%", " %"),
         f"lie more than ×{PACE_FLOOR} apart",
         f"{MAX_DETAILED} findings of a kind and device",
+        f"Beyond {MAX_BAD:,} failed or missing points, {MAX_CALM:,} others, {MAX_CARDS} causes and "
+        f"{MAX_LOGS // 10**6} MB of logs",
     ],
 )
 def test_constants(phrase: str) -> None:
