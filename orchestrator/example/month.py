@@ -13,13 +13,14 @@ from orchestrator.domain.case import Case
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex, stable_id
 from orchestrator.domain.kernel import Cost, Kernel, Tolerance
-from orchestrator.domain.results import CaseInfo, Missing, RunInfo, RunResults
+from orchestrator.domain.results import CaseInfo, MissedNight, Missing, RunInfo, RunResults
 from orchestrator.domain.trial import Element, Numerics, Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.example.fleet import Chip, Phone, phones, swapped_in
 from orchestrator.example.samples import PHONE_SD, Weather, measure, weather
 from orchestrator.example.truth import (
     CHANGES,
+    DRIFTS,
     DRIVER_NIGHT,
     FIRST_NIGHT,
     GONE_FROM,
@@ -116,7 +117,8 @@ class Month:
         case = info.case
         random = self._random("trial", night, phone.device_id, case.case_id)
         changed = [c for c in CHANGES if c.holds(night, phone.chip.soc, phone.device_id, case)]
-        factor = self._phone_factor(phone) * float(np.prod([c.factor for c in changed]))
+        creeping = [d.factor(night, phone.chip.soc, case) for d in DRIFTS]
+        factor = self._phone_factor(phone) * float(np.prod([c.factor for c in changed] + creeping))
         timing, sensors = measure(random, phone.chip, self._base_ns(phone.chip, info), sky, progress, factor)
         outputs, verdict, reason = self._numerics(night, phone.chip, info)
         profile = device.profile(str(case.axes["api"]))
@@ -221,6 +223,15 @@ def _begin(night: int) -> datetime:
     return datetime(day.year, day.month, day.day, 1, tzinfo=UTC)
 
 
+def _missed_before(night: int) -> list[MissedNight]:
+    """Those since the last one that ran, as the farm's schedule tells them."""
+    found: list[MissedNight] = []
+    while night - 1 - len(found) in MISSED:
+        day = _begin(night - 1 - len(found))
+        found.insert(0, MissedNight(f"{day:%Y-%m-%d}-{SUITE}", "the host was off"))
+    return found
+
+
 def _run_info(run_id: str, day: date, night: int) -> RunInfo:
     return RunInfo(
         run_id=run_id,
@@ -231,5 +242,6 @@ def _run_info(run_id: str, day: date, night: int) -> RunInfo:
         command="tilefarm example",
         commit=sha256_hex(f"commit of night {max(n for n in (1, 22, 24, 25) if n <= night)}".encode())[:12],
         finished_at=(_begin(night) + timedelta(minutes=55)).isoformat(timespec="seconds"),
+        missed_nights=_missed_before(night),
         night=f"{day.isoformat()}-{SUITE}",
     )

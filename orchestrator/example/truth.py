@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import exp
 from typing import Literal
 
 from orchestrator.domain.case import Case
@@ -56,6 +57,26 @@ CHANGES = (
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """Something that gets slower a little every night, too little for any one of them."""
+
+    name: str
+    night: int
+    """The last one without it."""
+    rate: float
+    """Log ratio a night."""
+    socs: tuple[str, ...]
+    cases: Callable[[Case], bool]
+
+    def factor(self, night: int, soc: str, case: Case) -> float:
+        there = soc in self.socs and self.cases(case)
+        return exp(self.rate * max(0, night - self.night)) if there else 1.0
+
+
+DRIFTS = (Drift("scale creeps", 2, 0.0012, ("MT6989",), _kernel("scale")),)
+
+
+@dataclass(frozen=True, slots=True)
 class WrongNumbers:
     """Something that changed what cases compute from one night on."""
 
@@ -101,6 +122,10 @@ def told() -> str:
     lines += [
         f"| {c.night} | {c.name} | {c.cause} | {where(c.devices or c.socs) or 'all'} | {c.factor - 1:+.0%} |"
         for c in sorted(CHANGES, key=lambda c: c.night)
+    ]
+    lines += [
+        f"| {d.night + 1} | {d.name} | environment | {where(d.socs)} | {d.rate:+.2%} a night |"
+        for d in DRIFTS
     ]
     lines += [
         f"| {n.night} | {n.name} | {n.flag.replace('_', ' ')} | {where(n.socs) or 'all'} | |" for n in NUMBERS

@@ -19,11 +19,17 @@ def document(
     groups: Sequence[Group],
     flagged: Sequence[Flagged],
     seen: Mapping[str, Presence],
+    drifting: int,
 ) -> Findings:
+    """
+    Args:
+        drifting: of ``found``, those that the weekly scan found.
+    """
     rows = [series_row(judged, n, flagged) for n in range(len(judged.tests))]
     counts = {word: sum(r.verdict == word for r in rows) for word in WORDS.values()}
     counts["numerics"] = sum(f.kind == "numerics" for f in found)
     counts["phones"] = sum(bool(f.device_id) for f in found)
+    counts["drifts"] = drifting
     whole = [f for f in found if f.case_id == EVERYTHING]
     ids = {f.finding_id for f in whole}
     return Findings(
@@ -52,6 +58,8 @@ def _sentence(counts: Mapping[str, int], judged: Judged, whole: Sequence[Group])
         for word in ("regressed", "improved", "inconclusive", "missing")
         if counts[word]
     ]
+    if counts["drifts"]:
+        words.append(f"{counts['drifts']} drifting slowly")
     if counts["numerics"]:
         words.insert(2, f"{counts['numerics']} changes of numerics")
     said = ", ".join(words) or ("No case changed by itself" if whole else "Nothing changed")

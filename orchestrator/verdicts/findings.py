@@ -123,7 +123,7 @@ def _finding(
         high=delta + reach,
         q=q,
         confirmed=confirmed_word(judged, test, lead if device_id else None),
-        phones=[_phone(judged, s) for s in showing],
+        phones=[phone_change(judged, s) for s in showing],
         since=table.runs[origin.night],
         baseline=[table.runs[n] for n in judged.baseline(lead)],
         code_before=judged.code(lead, before),
@@ -137,7 +137,7 @@ def _finding(
     return Told(finding, origin)
 
 
-def _phone(judged: Judged, series: int) -> PhoneChange:
+def phone_change(judged: Judged, series: int) -> PhoneChange:
     nights = judged.baseline(series)
     table = judged.nights.table
     before = np.median(table.log_ns[series, nights]) if nights else nan

@@ -54,7 +54,7 @@ def grouped(judged: Judged, told: Sequence[Told], cases: Mapping[str, CaseInfo])
 
 def _of_kind(judged: Judged, kind: _Kind, told: Sequence[Told], cases: Mapping[str, CaseInfo]) -> list[Group]:
     of_case = {(t.finding.soc, t.finding.case_id): t for t in told}
-    since = _known_by(judged, told)
+    since = dict.fromkeys(of_case, "") if kind.drift else _known_by(judged, told)
     moved = kind.what == "speed"
     members: list[Member] = []
     for n, (soc, case_id) in enumerate(judged.tests):
@@ -62,7 +62,7 @@ def _of_kind(judged: Judged, kind: _Kind, told: Sequence[Told], cases: Mapping[s
         speed = SPEEDS[int(judged.verdicts.tests[n])]
         if info is None or (item is None and speed in (Speed.MISSING, Speed.NEW)):
             continue
-        if item is None and moved and not kind.drift and speed in (Speed.REGRESSED, Speed.IMPROVED):
+        if item is None and moved and speed in (Speed.REGRESSED, Speed.IMPROVED):
             continue
         members.append(
             Member(

@@ -12,6 +12,7 @@ from orchestrator.history.known import known_devices
 from orchestrator.verdicts.confirming import confirmed
 from orchestrator.verdicts.decided import Decided, counted
 from orchestrator.verdicts.document import document
+from orchestrator.verdicts.drifts import drifts, is_due
 from orchestrator.verdicts.expected import expected
 from orchestrator.verdicts.findings import speed_findings, triaged, unconfirmed_findings
 from orchestrator.verdicts.grouping import grouped
@@ -45,12 +46,15 @@ def judge_run(
     decided: Decided | None = None,
     confirmation: Confirmation | None = None,
     first: Judged | None = None,
+    *,
+    scan: bool = False,
 ) -> Findings:
     """What changed in a run that is in the history.
 
     Args:
         confirmation: what was measured again.
         first: of the same run and decisions, where it is known already.
+        scan: look for slow drift, which is else done in the first night of a week.
 
     Raises:
         InfraError: the history cannot be read.
@@ -62,12 +66,16 @@ def judge_run(
     soc_of = {device: judged.socs[int(judged.matrix.soc[n])] for n, device in enumerate(judged.devices)}
     flagged = flags(judged.nights, results, sorted(set(history.pinned().values()), reverse=True))
     told = speed_findings(judged) + whole_findings(judged) + numerics_findings(flagged, soc_of, judged)
+    if scan or is_due(judged):
+        told += drifts(judged)
     groups = grouped(judged, told, results.cases)
     found = triaged([t.finding for t in told], decided.triage)
     keep(history, results, judged, found)
     freeze(history, judged, results)
     names = {d.device_id: d.name for d in known_devices(history, judged.devices).values()}
-    findings = document(results, judged, found, groups, flagged, presences(judged, names))
+    findings = document(
+        results, judged, found, groups, flagged, presences(judged, names), sum(t.drift for t in told)
+    )
     findings = replace(
         findings,
         unconfirmed=triaged(unconfirmed_findings(judged), decided.triage),

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.again import Again
 from orchestrator.analysis.speed.analyse import Matrix, NightAnalysis, analyse
 from orchestrator.analysis.speed.baseline import baseline_nights
@@ -136,12 +137,6 @@ def judge(nights: Nights, soc_of: Mapping[str, str], thresholds: Mapping[str, fl
     second = Second.none(len(tests), len(test))
     said = verdicts(matrix, night, nights.measured, second.plan, second.turns)
     whole = phone_shifts(table.log_ns, _alike(nights), device, len(devices))
-    # Nights that no baseline uses have no shift in the analysis, and histories still show them.
-    shift = np.nan_to_num(whole)
-    used = night.baseline.any(axis=0)
-    taken = night.shifts.taken_off
-    shift[:, :-1][:, used] = taken[:, :-1]
-    shift[:, -1] = taken[:, -1]
     members: list[list[int]] = [list[int]() for _ in tests]
     for series, of in enumerate(int(t) for t in test):
         members[of].append(series)
@@ -153,12 +148,23 @@ def judge(nights: Nights, soc_of: Mapping[str, str], thresholds: Mapping[str, fl
         tests,
         night,
         said,
-        table.log_ns - shift[device],
+        table.log_ns - _taken_off(night, whole)[device],
         second,
         members,
         whole,
         judge_whole(whole, _still(nights, devices), soc, len(socs)),
     )
+
+
+def _taken_off(night: NightAnalysis, whole: Floats) -> Floats:
+    """(devices, nights) Common shifts of the analysis; of nights that no baseline uses, the phone's own, on
+    the same footing: each is relative to other nights."""
+    used = np.append(night.baseline.any(axis=0), np.True_)
+    taken = night.shifts.taken_off
+    footing = np.nan_to_num(rows.median(night.shifts.all - whole[:, used]))
+    shift = np.nan_to_num(whole + footing[:, None])
+    shift[:, used] = taken
+    return shift
 
 
 def _alike(nights: Nights) -> Bools:

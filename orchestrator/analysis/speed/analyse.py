@@ -1,10 +1,10 @@
 """A night of the whole farm, from histories to what is unusual: the rule's steps in their order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.analysis.speed.baseline import History, Tonight, baseline_nights
+from orchestrator.analysis.speed.baseline import History, Tonight, baseline_nights, newest
 from orchestrator.analysis.speed.detectable import detectable, limit_p
 from orchestrator.analysis.speed.discovery import Screened, screen
 from orchestrator.analysis.speed.moderated import Deltas, deltas
@@ -67,13 +67,18 @@ class NightAnalysis:
 
 
 def analyse(matrix: Matrix, history: History, tonight: Tonight, rule: Rule = RULE) -> NightAnalysis:
-    baseline = baseline_nights(history, tonight, rule)
+    nights = history.log_ns.shape[1]
+    fit = baseline_nights(history, tonight, replace(rule, window=nights))
+    baseline = newest(fit, rule.window)
     # Nights that no series uses cost time in every step.
     used = baseline.any(axis=0)
-    past = np.where(baseline[:, used], history.log_ns[:, used], np.nan)
-    values = np.concatenate([past, tonight.log_ns[:, None]], axis=1)
+    past = history.log_ns[:, used]
     devices = len(matrix.soc)
+    # All that fits, older than a series' own baseline or not: series whose baselines lie weeks apart, because
+    # some moved since, must have their shifts from the same nights.
+    values = np.concatenate([np.where(fit[:, used], past, np.nan), tonight.log_ns[:, None]], axis=1)
     common = shifts(values, matrix.device, devices, matrix.sentinel, rule)
+    values[:, :-1][~baseline[:, used]] = np.nan
     values -= common.taken_off[matrix.device]
 
     each = deltas(values[:, :-1], values[:, -1], matrix.device, devices, rule)

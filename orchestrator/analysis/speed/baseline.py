@@ -48,8 +48,13 @@ def baseline_nights(history: History, tonight: Tonight, rule: Rule = RULE) -> Bo
     alike = (history.basis == tonight.basis[:, None]) & clock
     fits = history.accepted & ~np.isnan(history.log_ns) & (history.epoch == tonight.epoch[:, None])
     fits &= alike | blank
+    return newest(fits, rule.window)
+
+
+def newest(fits: Bools, count: int) -> Bools:
+    """(series, nights) The last ``count`` nights of each series."""
     newest_first = np.cumsum(fits[:, ::-1], axis=1)[:, ::-1]
-    return fits & (newest_first <= rule.window)
+    return fits & (newest_first <= count)
 
 
 def usual_clock(history: History, epoch: Ints) -> Floats:

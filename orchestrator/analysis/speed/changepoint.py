@@ -22,7 +22,7 @@ _CHUNK = 1_000
 """Series at a time: what a step touches then stays in the processor's cache."""
 
 
-_DIFFERENCE_WORTH = 0.5
+DIFFERENCE_WORTH = 0.5
 """Degrees of freedom a night. Simulated: at 0.5 a series of 20, 45 or 90 nights without change shows one with
 probability 0.0004, 0.0006, 0.0002; at 1.0 with 0.004, 0.002, 0.0008."""
 
@@ -44,10 +44,10 @@ def penalty(nights: Ints, rule: Rule = RULE) -> Floats:
     A single split at a given night gains z² with z standard normal where nothing changed. Some of the n
     nights does with at most n times the probability (Bonferroni); and z has the heavier tails of Student's t,
     because the noise is estimated from the series, with as many degrees of freedom as its median absolute
-    difference is worth (``_DIFFERENCE_WORTH`` of the nights).
+    difference is worth (``DIFFERENCE_WORTH`` of the nights).
     """
     n = np.maximum(nights, 2).astype(np.float64)
-    df = np.maximum(_DIFFERENCE_WORTH * n, 1.0)
+    df = np.maximum(DIFFERENCE_WORTH * n, 1.0)
     z = special.stdtrit(df, 1 - rule.scan_alpha / (2 * n))
     return z * z
 
