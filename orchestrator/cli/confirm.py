@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import expm1
+from math import exp, expm1, log
 
 import structlog
 
@@ -101,10 +101,15 @@ def duel_line(duel: Duel, device: str) -> str:
     """``phone-1: different: +5.2 % (+4.1 % to +6.3 %), 16 of 16 pairs, GPU clock``"""
     if not duel.pairs:
         return f"{device}: unknown: {duel.why}"
-    interval = f"{expm1(duel.low):+.1%} to {expm1(duel.high):+.1%}"
+    interval = f"{_change(duel.low)} to {_change(duel.high)}"
     clock = {"gpu": "GPU timer", "wall": "wall clock", "": "no clock"}[duel.clock]
     why = f"; {duel.why}" if duel.why else ""
     return (
-        f"{device}: {duel.answer}: {expm1(duel.effect):+.1%} ({interval}), p = {duel.p:.2g}, "
+        f"{device}: {duel.answer}: {_change(duel.effect)} ({interval}), p = {duel.p:.2g}, "
         f"{duel.valid} of {duel.pairs} pairs count, {clock}{why}"
     )
+
+
+def _change(effect: float) -> str:
+    """Of a log ratio: per cent, and a factor from twice as slow on."""
+    return f"{expm1(effect):+.1%}" if not effect > log(2) else f"×{exp(min(effect, 700.0)):.3g}"
