@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import exp, expm1, log
+from math import expm1
 
 import structlog
 
@@ -112,4 +112,5 @@ def duel_line(duel: Duel, device: str) -> str:
 
 def _change(effect: float) -> str:
     """Of a log ratio: per cent, and a factor from twice as slow on."""
-    return f"{expm1(effect):+.1%}" if not effect > log(2) else f"×{exp(min(effect, 700.0)):.3g}"
+    more = expm1(min(effect, 700.0))
+    return f"×{1 + more:.3g}" if more > 1 else f"{more:+.1%}"
