@@ -120,7 +120,7 @@ def _command(run_id: str, best_socs: list[str] | None, chosen: Chosen, as_format
     for precision in chosen.precisions:
         words += ["--precision", precision]
     if chosen.max_nmse is not None:
-        words += ["--max-nmse", f"{chosen.max_nmse:g}"]
+        words += ["--max-nmse", repr(float(chosen.max_nmse))]
     return " ".join(shell_word(word) for word in [*words, "--format", as_format])
 
 

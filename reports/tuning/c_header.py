@@ -71,7 +71,8 @@ def _provenance(table: Tuning) -> list[str]:
     chosen += [f"NMSE at most {table.max_nmse:g}"] if table.max_nmse is not None else []
     lines = [
         f"Tuning table, format {table.format}. Made by Tilefarm {table.tilefarm}; do not edit.",
-        f"Make it again: {table.command}",
+        "Make it again from the same history:",
+        f"$ {table.command}",
         f"Suite {table.suite}, {len(table.runs)} nights, {table.nights[0]} to {table.nights[-1]}. "
         f"Chosen from: {'; '.join(chosen) or 'all variants that passed on every phone'}.",
         f"Runs: {', '.join(table.runs)}",

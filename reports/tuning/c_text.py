@@ -32,7 +32,9 @@ _BYTES = [_PLAIN.get(b, chr(b) if 0x20 <= b < 0x7F else f"\\{b:03o}") for b in r
 
 
 def comment(lines: Iterable[str]) -> str:
-    """A block comment; nothing in it ends it, opens another one or continues a line."""
+    """A block comment; nothing in it ends it, opens another one or continues a line. Lines are broken at
+    ``WIDTH``, but commands, which begin with ``$``.
+    """
     return (
         "/*\n" + "".join(f" * {part}".rstrip() + "\n" for line in lines for part in _wrapped(line)) + " */\n"
     )
@@ -48,6 +50,8 @@ def plain(text: str) -> str:
 def _wrapped(line: str) -> list[str]:
     """Broken between words; further lines are indented. No line ends in a backslash."""
     text = plain(line)
+    if text.startswith("$"):
+        return [text + "." if text.endswith("\\") else text]
     parts: list[str] = []
     while len(text) > WIDTH and (at := text.rfind(" ", 4, WIDTH)) > 0:
         parts.append(text[:at])
