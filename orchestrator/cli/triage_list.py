@@ -22,7 +22,7 @@ def decided(findings: Findings, decisions: Sequence[Decision], started_at: str) 
     Args:
         started_at: of the run.
     """
-    known = {i: d.triage(started_at) for i, (d, _) in by_finding(decisions).items()}
+    known = {i: d.triage(findings.run_id, started_at) for i, (d, _) in by_finding(decisions).items()}
     return [replace(f, triage=known.get(f.finding_id)) for f in findings.findings]
 
 

@@ -52,9 +52,11 @@ class Decision:
     file: str = ""
     """Name of its file; empty: it has none yet."""
 
-    def triage(self, started_at: str) -> Triage:
-        """As a finding of a run that started then carries it."""
-        again = self.state == "fixed" and moment(started_at) > moment(self.decided)
+    def triage(self, run_id: str, started_at: str) -> Triage:
+        """As a finding of a run carries it. What was fixed is back in a run that is later than the one it was
+        decided about, and that started after the decision."""
+        later = run_id > self.run and moment(started_at) > moment(self.decided)
+        again = self.state == "fixed" and later
         return Triage(self.state, self.owner, self.note, self.link, self.expires, self.decided, again)
 
     def without(self, finding_ids: Iterable[str]) -> "Decision":

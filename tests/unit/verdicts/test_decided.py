@@ -33,9 +33,9 @@ def decide(state: TriageState, findings: Findings, about: Sequence[Finding], **m
 
 def decided(*decisions: Decision, night: int = 31) -> Decided:
     """As the files would say it of a run of that night."""
-    started = f"2026-12-{night:02d}T01:00:00+00:00"
+    run = (run_id(night), f"2026-12-{night:02d}T01:00:00+00:00")
     return Decided(
-        triage={i: d.triage(started) for i, (d, _) in by_finding(decisions).items()},
+        triage={i: d.triage(*run) for i, (d, _) in by_finding(decisions).items()},
         restarts=Restarts.of(decisions),
         today=TODAY,
     )
