@@ -1,6 +1,7 @@
 """Seeded check of the goals of ../shared/statistics.md; the tables of docs/measurements/detection.txt.
 
     python -m benchmarks.detection [--seed N] [--farms N] [--nights N] [--rows N] [--only TEXT] [--jobs N]
+    python -m benchmarks.detection --smallest
 
 ``--farms``: farms a scenario (four times as many with swapped phones), each with 12 nights (3) of six changed
 cases in 1,000. ``--nights``: nights without change a scenario, 1,000 tests each; twice as many in the first
@@ -11,9 +12,18 @@ interval (Clopper and Pearson).
 import argparse
 from concurrent.futures import ProcessPoolExecutor
 
-from benchmarks.simulation.goals import SCENARIOS, Found, Quiet, Scenario, detection, in_turns, quiet
+from benchmarks.simulation.goals import (
+    SCENARIOS,
+    Found,
+    Quiet,
+    Scenario,
+    detection,
+    in_turns,
+    quiet,
+    smallest,
+)
 from benchmarks.simulation.noise import Noise
-from benchmarks.simulation.tables import goals, in_turns_table, of_changes, of_quiet_nights
+from benchmarks.simulation.tables import goals, in_turns_table, of_changes, of_quiet_nights, of_smallest
 
 TURNS = (
     ("clocks shown", Noise()),
@@ -32,9 +42,13 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--only", default="", help="scenarios whose name holds this text")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--smallest", action="store_true", help="only the smallest effects that are found")
     asked = parser.parse_args()
     seed: int = asked.seed
     chosen = [s for s in SCENARIOS if asked.only in s.name]
+    if asked.smallest:
+        _print(of_smallest([(s, smallest(s, seed)) for s in chosen]))
+        return 0
     with ProcessPoolExecutor(max_workers=asked.jobs) as pool:
         changed = [pool.submit(detection, s, asked.farms * (4 if s.swaps else 1), seed) for s in chosen]
         nights = [asked.nights * (2 if s is SCENARIOS[0] else 1) for s in chosen]

@@ -149,6 +149,12 @@ def quiet(scenario: Scenario, nights: int, seed: int, variants: int = 1000) -> Q
     return Quiet(screened, below, alarms, cost)
 
 
+def smallest(scenario: Scenario, seed: int, variants: int = 1000) -> Floats:
+    """(tests,) ``NightAnalysis.detectable`` of one night without change."""
+    farm = made_farm(scenario, (seed, 2), variants)
+    return night(farm, farm.matrix(scenario.changed)).analysis.detectable
+
+
 @dataclass(frozen=True, slots=True)
 class InTurns:
     """Comparisons of two codes on one phone, by true effect."""

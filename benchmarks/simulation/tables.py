@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from benchmarks.simulation.goals import Found, InTurns, Proportion, Quiet, Scenario
+from orchestrator.analysis.speed.rows import Floats
 
 BUDGET = 0.02
 """Share of a night's samples that confirmation may take."""
@@ -103,6 +106,16 @@ def _shares(
         (TESTS, [(s, q.screened) for s, q in still]),
         (ALARMS, [(s, q.alarms) for s, q in still]),
     ]
+
+
+def of_smallest(results: Sequence[tuple[Scenario, Floats]]) -> list[str]:
+    lines = ["smallest effect that a night would have found with 80 % probability, by its own noise", ""]
+    lines.append(f"{'scenario':26} {'10 % of cases':>14} {'half of them':>14} {'90 % of cases':>14}")
+    for scenario, seen in results:
+        known = np.expm1(seen[np.isfinite(seen)])
+        cells = " ".join(f"{np.quantile(known, q):14.2%}" for q in (0.1, 0.5, 0.9))
+        lines.append(f"{scenario.name:26} {cells}")
+    return lines
 
 
 def share(found: Proportion, digits: int = 1) -> str:
