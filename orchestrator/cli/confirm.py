@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import expm1
+from math import expm1, isfinite, isinf
 
 import structlog
 
@@ -112,5 +112,7 @@ def duel_line(duel: Duel, device: str) -> str:
 
 def _change(effect: float) -> str:
     """Of a log ratio: per cent, and a factor from twice as slow on."""
+    if not isfinite(effect):
+        return "no limit" if isinf(effect) else "no effect known"
     more = expm1(min(effect, 700.0))
     return f"×{1 + more:.3g}" if more > 1 else f"{more:+.1%}"
