@@ -83,7 +83,7 @@ def _judged(
     results: RunResults, folder: Path, settings: Settings, *, store: bool, second_look: SecondLook | None
 ) -> JudgedRun:
     # Loaded only here: their libraries take half a second, and most commands end no run.
-    from orchestrator.history.query import one_series
+    from orchestrator.history.query import some_series
     from orchestrator.verdicts.best import best_variants
     from orchestrator.verdicts.confirming import questions
     from orchestrator.verdicts.judge import first_look, judge_run
@@ -104,11 +104,9 @@ def _judged(
         best = best_variants(history, results.run.suite, results.run.run_id, results)
         files = [runs[run_id] for run_id in findings.nights]
         shown = sorted(findings.findings, key=lambda f: -abs(f.effect))[:DETAILS]
-        series = {
-            f.finding_id: one_series(files, f.device_id or f.phones[0].device_id, f.case_id)
-            for f in shown
-            if f.phones
-        }
+        keys = {f.finding_id: (f.device_id or f.phones[0].device_id, f.case_id) for f in shown if f.phones}
+        trials = some_series(files, set(keys.values()))
+        series = {finding_id: trials[key] for finding_id, key in keys.items()}
     finally:
         history.close()
     write_atomically(folder / "findings.json", to_json(findings))
