@@ -7,8 +7,8 @@ Parts, each in a process of its own, whose peak memory is told:
 - ``arrays``: 400,000 series (200 phones, 2,000 variants), 14 nights and tonight, 20 samples each, from raw
   samples to verdicts; and the change-point scan over 90 nights.
 - ``files``: the same number of series out of Parquet files: 15 nights into arrays, then verdicts.
-- ``year``: 365 nights of 10,000 series: one series out of all files; and what the end of a night takes:
-  stored, judged, details read and pages written.
+- ``year``: 365 nights of 10,000 series: one series out of all files; and the end of a night as `tilefarm run`
+  has it: stored, judged, best variants, findings' details, pages.
 
 ``--folder`` keeps the files (2 to 5 GB) for another run.
 """
@@ -35,18 +35,18 @@ from orchestrator.analysis.speed.changepoint import segments
 from orchestrator.analysis.speed.night import Samples, summarise
 from orchestrator.analysis.speed.plan import plan
 from orchestrator.analysis.speed.verdicts import Turns, verdicts
+from orchestrator.cli.finish import finish_run
+from orchestrator.domain.gate import Gate
+from orchestrator.domain.settings import Settings
+from orchestrator.execution.run_folder import RunFolder
 from orchestrator.history.history import History
-from orchestrator.history.query import one_series, some_series
-from orchestrator.verdicts.judge import judge_run
+from orchestrator.history.query import one_series
 from orchestrator.verdicts.nights import load
 from orchestrator.verdicts.speed import judge
-from reports.write import write_reports
 
 PARTS = ("arrays", "files", "year")
 ASKED = 20
 """Series that are looked up, one after another; the median time is told."""
-DETAILS = 60
-"""Findings whose nights a report shows one by one."""
 T = TypeVar("T")
 
 
@@ -161,23 +161,15 @@ def year(folder: Path, shape: Shape) -> None:
             f"most {max(each):.2f} s; {(time.process_time() - cpu) / ASKED:.2f} s CPU"
         )
     results = season.results(shape.nights, slower=10)
-    began, cpu = time.perf_counter(), time.process_time()
-    timed("the end of a night: stored", lambda: history.store(results))
-    findings = timed("judged", lambda: judge_run(history, results))
-    shown = [f for f in findings.findings if f.phones][:DETAILS]
-    stored = {run.run_id: history.path(run) for run in history.runs(SUITE)}
-    files_of = [stored[run_id] for run_id in findings.nights]
-    asked = {f.finding_id: (f.device_id or f.phones[0].device_id, f.case_id) for f in shown}
-    details = timed("details of its findings", lambda: some_series(files_of, set(asked.values())))
-    series = {name: details[key] for name, key in asked.items()}
+    run = RunFolder(folder / "runs" / results.run.run_id)
+    run.path.mkdir(parents=True, exist_ok=True)
+    settings = Settings(out=folder)
     today = datetime.now(UTC).date()
-    pages = folder / "pages"
-    timed(
-        "pages written",
-        lambda: write_reports(results, None, pages, today, findings=findings, series=series),
-    )
-    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
-    print(f"all of it: {wall:.1f} s wall, {cpu:.1f} s CPU; {len(findings.findings)} findings", end="; ")
+    what = "the end of a night: stored, judged, findings and pages written"
+    done = timed(what, lambda: finish_run(run, results, settings, today, Gate()))
+    found = done.reports.model.changes
+    print(f"{len(found.findings.findings) if found else 0} findings", end="; ")
+    pages = run.path
     largest = max(pages.glob("*.html"), key=lambda p: p.stat().st_size)
     print(f"largest page {largest.name} {largest.stat().st_size / 2**20:.1f} MiB")
 
