@@ -33,7 +33,7 @@ def test_beat_has_the_orchestrator_run_a_night_once(farm: Farm, broker: str, tmp
     farm.environment |= {
         "TILEFARM_BROKER": broker,
         "TILEFARM_NIGHTS": f"tiny@{due:%H:%M}",
-        "TILEFARM_NIGHT_OPTIONS": f"--matrix {tmp_path / 'm.yaml'} --no-probes",
+        "TILEFARM_NIGHT_OPTIONS": f"--matrix {tmp_path / 'm.yaml'} --no-probes --fail-on regressed",
         "TILEFARM_BEAT_S": "1",
     }
     folder = NightFolder(farm.out)
@@ -61,6 +61,7 @@ def test_beat_has_the_orchestrator_run_a_night_once(farm: Farm, broker: str, tmp
     assert [p.name for p in (farm.out / "runs").iterdir()] == [record.run_id]
     found = load_results(farm.out / "runs" / record.run_id)
     assert (found.run.night, found.run.missed_nights, len(found.trials)) == (record.night, [], 2)
+    assert found.run.fail_on == "regressed"
     assert [m.device_id for m in found.missing] == ["adb-gone"]
     assert "no agent knows of it" in found.missing[0].why
     assert record.exit_code == 3

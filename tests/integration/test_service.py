@@ -91,7 +91,7 @@ class Bench:
     def submit(self, idle_s: float = 0.3) -> str:
         matrix = self.client.folder / "matrix.yaml"
         matrix.write_text(MATRIX.replace("IDLE", str(idle_s)))
-        return self.command("submit", "--matrix", str(matrix)).strip()
+        return self.command("submit", "--matrix", str(matrix), "--fail-on", "regressed").strip()
 
     def state(self, run_id: str) -> RunState:
         with closing(Board(self.redis.url)) as board:
@@ -136,6 +136,7 @@ class Bench:
     def assert_complete_once(self, run_id: str) -> None:
         results = load_results(self.folder(run_id).path)
         assert results.run.finished_at
+        assert results.run.fail_on == "regressed"
         assert not results.missing
         assert Counter(t.verdict for t in results.trials) == {Verdict.PASS: CASES}
         lines = (self.folder(run_id).path / "trials.jsonl").read_text().splitlines()
