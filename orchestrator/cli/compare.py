@@ -79,9 +79,9 @@ def report(
     folder = RunFolder(path if path.is_dir() else path.parent)
     gate = Gate(max_slowdown, fail_on)
     finished = finish_run(folder, results, settings, datetime.now(UTC).date(), gate, newest=False)
-    finished.print(as_json=as_json)
+    copy_report(folder.path, artifacts)  # first: who reads the answer may leave early
     tell_github(finished, github)
-    copy_report(folder.path, artifacts)
+    finished.print(as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)
 
 

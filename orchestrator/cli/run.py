@@ -100,7 +100,7 @@ def run(
             finished = run_night(settings, night, wanted)
         else:
             finished = new_run(settings, wanted, new_run_id(suite), unattended=unattended)
-    finished.print(as_json=as_json)
+    copy_report(finished.folder.path, artifacts)  # first: who reads the answer may leave early
     tell_github(finished, github)
-    copy_report(finished.folder.path, artifacts)
+    finished.print(as_json=as_json)
     raise typer.Exit(finished.summary.exit_code)
