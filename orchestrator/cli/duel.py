@@ -10,7 +10,7 @@ import typer
 from orchestrator.cli.confirm import FARM_LIMITS, duel_line
 from orchestrator.cli.ending import EXIT_INTERRUPTED
 from orchestrator.cli.fleet import Fleet, log_folder, open_fleet
-from orchestrator.cli.options import DeviceOption, JsonOption
+from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, result, say
 from orchestrator.domain.confirmation import Duel, Wanted
 from orchestrator.domain.device import DeviceRecord
@@ -47,7 +47,12 @@ def duel(
     case: Annotated[
         str | None, typer.Option("--case", help="The case, where A and B are runs of more than one.")
     ] = None,
-    device: DeviceOption = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device", help="Serial, device id, SoC, or 'local'. Repeatable. Default: where B ran."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure two codes in turns, A B B A, on one device: are they different, the same, or is it not known?

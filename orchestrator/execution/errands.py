@@ -43,6 +43,8 @@ class ErrandLimits:
     """Without news once it has begun, beside its longest case's deadline."""
     outage_s: float = 10.0
     """Redis may be away for so long."""
+    total_s: float = 3600.0
+    """For all errands together: a report waits for them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +115,8 @@ class Errands:
         self._sleep = sleep
         self._flying: dict[str, _Flight] = {}
         self._look_at = -1.0
+        self._ends_at: float | None = None
+        self._lost: dict[str, str] = {}
         self._away_since: float | None = None
         self._epoch = ""
         self.ended = ""
@@ -122,6 +126,8 @@ class Errands:
         """Carry all out, devices beside each other. ``on_done`` is called once for each, in the order in
         which they end; where ``ended`` is set meanwhile, all that is left ends with that reason."""
         waiting = list(errands)
+        if self._ends_at is None:
+            self._ends_at = self._now() + self._limits.total_s
         try:
             while waiting or self._flying:
                 try:
@@ -139,22 +145,34 @@ class Errands:
     def _step(self, waiting: list[Errand], on_done: Callable[[Errand, Done], None]) -> None:
         self._restarted(self._farm.epoch())
         self._away_since = None
-        for errand in [e for e in waiting if e.device_id not in self._flying]:
-            if errand.device_id not in self._flying:
+        due = self._now() >= self._look_at
+        if due:
+            self._look_at = self._now() + LOOK_EVERY_S
+            if self._over():
+                return
+        for errand in list(waiting):
+            if errand.device_id in self._flying:
+                continue
+            if errand.device_id in self._lost:
+                on_done(errand, Done(why=self._lost[errand.device_id]))
+            else:
                 self._send(errand, Done(), 1)
-                waiting.remove(errand)
+            waiting.remove(errand)
         for flight in list(self._flying.values()):
             self._hear(flight)
-        if self._now() >= self._look_at:
-            self._look_at = self._now() + LOOK_EVERY_S
-            if why := self._farm.cancelled(self._run_id):
-                self.ended = why
-                return
+        if due:
             self._look_after()
         for flight in [f for f in self._flying.values() if f.complete or f.done.why]:
             self._settle(flight, on_done)
         if self._flying:
             self._sleep(POLL_MS / 1000)
+
+    def _over(self) -> bool:
+        if why := self._farm.cancelled(self._run_id):
+            self.ended = why
+        elif self._ends_at is not None and self._now() >= self._ends_at:
+            self.ended = f"it took longer than {self._limits.total_s / 60:.0f} min"
+        return bool(self.ended)
 
     def _send(self, errand: Errand, done: Done, sending: int) -> None:
         stamp, _, _ = self._run_id.partition("-")
@@ -197,16 +215,20 @@ class Errands:
             if there is not None and there.worker_id != flight.worker:
                 self._again(flight, f"its worker died {flight.sending} times")
             elif why := self._farm.given_up(flight.run_id).get(device_id, ""):
-                flight.done.why = why
+                self._lose(flight, why)
             elif now - flight.seen_at > self._limits.gone_s:
                 known = self._farm.whereabouts(device_id)
-                flight.done.why = f"no worker for {now - flight.seen_at:.0f} s" + (
-                    f" ({known})" * bool(known)
+                self._lose(
+                    flight, f"no worker for {now - flight.seen_at:.0f} s" + (f" ({known})" if known else "")
                 )
             elif not flight.begun and now - flight.sent_at > self._limits.wait_s:
-                flight.done.why = f"its turn did not come within {self._limits.wait_s:.0f} s"
+                self._lose(flight, f"its turn did not come within {self._limits.wait_s:.0f} s")
             elif flight.begun and now - flight.news_at > self._limits.silent_s + _longest_s(flight.errand):
-                flight.done.why = f"no news for {now - flight.news_at:.0f} s"
+                self._lose(flight, f"no news for {now - flight.news_at:.0f} s")
+
+    def _lose(self, flight: _Flight, why: str) -> None:
+        """Its device cannot be had: what else waits for that need not try."""
+        flight.done.why = self._lost[flight.errand.device_id] = why
 
     def _again(self, flight: _Flight, why: str) -> None:
         """Once more from the start: what is measured in turns is one window."""

@@ -1,5 +1,7 @@
 """Batches beside a run: sent, waited for, and given up without harm."""
 
+from dataclasses import replace
+
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
@@ -99,6 +101,29 @@ def test_a_turn_that_does_not_come_is_not_waited_for() -> None:
     made.busy = True
     ((_, done),) = carried_out(made.errands(LIMITS), errand())
     assert done.why == "its turn did not come within 900 s"
+
+
+def test_a_device_that_cannot_be_had_is_waited_for_once() -> None:
+    made = farm("other")
+    errands = made.errands(LIMITS)
+    began = made.clock
+    found = carried_out(errands, errand(), errand(), errand("other"))
+    assert [(d, done.why) for d, done in found] == [
+        ("other", ""),
+        ("phone", "no worker for 60 s"),
+        ("phone", "no worker for 60 s"),
+    ]
+    assert carried_out(errands, errand())[0][1].why == "no worker for 60 s"
+    assert made.clock - began < 2 * LIMITS.gone_s
+
+
+def test_all_errands_together_take_no_longer_than_a_report_may_wait() -> None:
+    made = farm()
+    made.busy = True
+    errands = made.errands(replace(LIMITS, total_s=300))
+    ((_, done),) = carried_out(errands, errand())
+    assert done.why == errands.ended == "it took longer than 5 min"
+    assert list(made.called_back) == [made.sent[0][0].run_id]
 
 
 def test_a_batch_that_falls_silent_is_given_up() -> None:
