@@ -16,6 +16,13 @@ from tests.farm import REPOSITORY, Farm, small_probes
 from tests.phones import own_adb_server
 
 COMMANDS = {command.callback.__name__ for command in app.registered_commands if command.callback}
+GROUPS = {group.name: group.typer_instance for group in app.registered_groups if group.name}
+
+
+def words_of(group: str) -> set[str]:
+    typer = GROUPS[group]
+    commands = typer.registered_commands if typer is not None else []
+    return {command.callback.__name__ for command in commands if command.callback}
 
 
 def scripts() -> list[tuple[str, str]]:
@@ -58,7 +65,9 @@ def test_named_commands_and_targets_exist(page: Path) -> None:
     known = set(re.findall(r"^([a-z][a-z-]*):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
     assert targets <= known
     named = set(re.findall(r"(?:^|`|\$ |&& )tilefarm ([a-z]+)", text, re.MULTILINE))
-    assert named <= COMMANDS
+    assert named <= COMMANDS | GROUPS.keys()
+    for group, words in re.findall(r"(?:^|`|\$ |&& )tilefarm ([a-z]+) ([a-z]+)", text, re.MULTILINE):
+        assert group not in GROUPS or words in words_of(group), f"tilefarm {group} {words}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -73,3 +82,12 @@ def test_every_command_has_help_with_an_example() -> None:
         help_text = command.callback.__doc__ or ""
         assert "Example: " in help_text, command.callback.__name__
         assert f"tilefarm {command.callback.__name__}" in help_text
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_word_of_a_group_has_help_with_an_example(group: str) -> None:
+    typer = GROUPS[group]
+    assert typer is not None
+    for command in typer.registered_commands:
+        assert command.callback is not None
+        assert f"Example: tilefarm {group} {command.callback.__name__}" in (command.callback.__doc__ or "")
