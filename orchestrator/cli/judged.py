@@ -16,12 +16,13 @@ from orchestrator.domain.results import RunResults
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import from_json, to_json
 from orchestrator.execution.run_folder import write_atomically
+from reports.changes.wanted import wanted_trials
 
 CONFIRMATION = "confirmation.json"
 SecondLook = Callable[[Sequence[Wanted], int, int], Confirmation | None]
 """Questions, samples of the whole night, and questions beyond the budget → what was measured again."""
-DETAILS = 60
-"""Findings whose nights are shown one by one, the largest first; the table has them all."""
+DETAILS = 120
+"""Findings whose nights are shown one by one, SoCs in turn; the table has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class JudgedRun:
     series: Mapping[str, Sequence[Mapping[str, Any]]] = field(
         default_factory=dict[str, Sequence[Mapping[str, Any]]]
     )
-    """Finding id → every trial of its case on the phone that shows it most."""
+    """Finding id → every trial of its case on the phones that show it."""
     best: Best | None = None
     """Which variants to ship; None where ``findings`` is."""
     answered: bool = True
@@ -103,10 +104,9 @@ def _judged(
         findings = judge_run(history, results, decided, confirmation, first)
         best = best_variants(history, results.run.suite, results.run.run_id, results)
         files = [runs[run_id] for run_id in findings.nights]
-        shown = sorted(findings.findings, key=lambda f: -abs(f.effect))[:DETAILS]
-        keys = {f.finding_id: (f.device_id or f.phones[0].device_id, f.case_id) for f in shown if f.phones}
-        trials = some_series(files, set(keys.values()))
-        series = {finding_id: trials[key] for finding_id, key in keys.items()}
+        wanted = wanted_trials(results, findings, DETAILS)
+        trials = some_series(files, {key for keys in wanted.values() for key in keys})
+        series = {i: [row for key in keys for row in trials[key]] for i, keys in wanted.items()}
     finally:
         history.close()
     write_atomically(folder / "findings.json", to_json(findings))

@@ -51,7 +51,9 @@ def history_chart(
     every_nth = max(1, math.ceil(len(runs) / 10))
     for i, run in enumerate(runs):
         if (len(runs) - 1 - i) % every_nth == 0:
-            picture.text(x.at(i), HEIGHT - 6, night(run), "ax", "middle")
+            # On a narrow screen the texts are larger, and there is room for every second one.
+            second = (len(runs) - 1 - i) // every_nth % 2
+            picture.text(x.at(i), HEIGHT - 6, night(run), "ax alt" if second else "ax", "middle")
     for event in events:
         if event.kind == "missing":
             picture.path(

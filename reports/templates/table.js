@@ -10,12 +10,20 @@
   const FLAG_GLYPHS = ["≠", "≠", "✕", "≁", "▼"], FLAG_KINDS = ["warn", "bad", "bad", "bad", "good"];
   const COLUMNS = { verdict: 0, name: 1, change: 2, latency: 6, detectable: 4, phones: 8 };
   // A name on the page is the kernel and what varies; found are also names of axes and what is shared.
-  const rows = data.rows.map((r, at) => {
-    const kernel = data.words[r[1][0]], pairs = r[1].map((w) => data.words[w]).join(" ");
-    const name = r[1].map((w) => data.shown[w] ?? data.words[w]).join(" ");
-    const full = data.shared[kernel] ? `${pairs} ${data.shared[kernel]}` : pairs;
-    return { r, at, kernel, name, full, low: `${name} ${full}`.toLowerCase() };
-  });
+  class Row {
+    constructor(r, at) {
+      this.r = r;
+      this.at = at;
+    }
+    get kernel() { return data.words[this.r[1][0]]; }
+    get name() { return this.r[1].map((w) => data.shown[w] ?? data.words[w]).join(" "); }
+    get full() {
+      const pairs = this.r[1].map((w) => data.words[w]).join(" "), shared = data.shared[this.kernel];
+      return shared ? `${pairs} ${shared}` : pairs;
+    }
+    get low() { return (this.text ??= `${this.name} ${this.full}`.toLowerCase()); }
+  }
+  const rows = data.rows.map((r, at) => new Row(r, at));
   const fresh = () => ({ q: "", verdict: "", kernel: "", sort: "", dir: "down", page: 0 });
   let state = fresh(), shown = rows;
 
@@ -104,13 +112,13 @@
       return (x < y ? -1 : 1) * sign;
     });
   };
-  const show = () => {
+  const show = (draw = true) => {
     filter();
     const pages = Math.max(1, Math.ceil(shown.length / data.page));
     state.page = Math.min(Math.max(0, state.page), pages - 1);
     const from = state.page * data.page, some = shown.slice(from, from + data.page);
-    body.replaceChildren(...some.map(line));
-    if (!some.length) {
+    if (draw) body.replaceChildren(...some.map(line));
+    if (draw && !some.length) {
       const tr = make("tr"), td = make("td", "No variant matches.");
       td.colSpan = 7;
       tr.append(td);
@@ -176,5 +184,5 @@
   addEventListener("hashchange", () => { if (read()) el("rows").scrollIntoView(); });
   el("controls").hidden = false;
   if (read()) el("rows").scrollIntoView();
-  else show();
+  else show(false); // the first rows are there
 })();

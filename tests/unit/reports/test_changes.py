@@ -12,6 +12,7 @@ from orchestrator.domain.finding import DeviceNight, Findings, Group, Triage
 from reports.build import build_report
 from reports.changes.model import Card, Changes, Detail, SocChanges
 from reports.changes.rows import COLUMNS
+from reports.changes.wanted import wanted_trials
 from reports.html import render_changes
 from tests.results_fixture import TODAY, device, results, run_info
 from tests.unit.reports.hostile import BIDI
@@ -264,3 +265,16 @@ def test_nothing_at_all_is_no_page_and_no_crash(empty: Findings) -> None:
     changes = changes_of(replace(SAMPLE, findings=empty))
     assert changes.socs == ()
     assert changes.cards == ()
+
+
+def test_trials_are_wanted_of_what_is_read_first_on_every_soc() -> None:
+    wanted = wanted_trials(SAMPLE.results, SAMPLE.findings, 10)
+    by_id = {f.finding_id: f for f in SAMPLE.findings.findings}
+    assert len(wanted) == 10
+    assert Counter(by_id[i].soc for i in wanted) == {"SM8650": 5, "Tensor-G4": 5}
+    first = {s.soc: [d.entry.finding.finding_id for d in s.details[:5]] for s in CHANGES.socs}
+    assert set(wanted) == {i for ids in first.values() for i in ids}
+    for finding_id, keys in wanted.items():
+        finding = by_id[finding_id]
+        assert {device for device, _ in keys} == {p.device_id for p in finding.phones}
+        assert {case_id for _, case_id in keys} <= {finding.case_id}
