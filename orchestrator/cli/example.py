@@ -1,20 +1,27 @@
 """``tilefarm example``: a month of a farm that never was, with its reports."""
 
 import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orchestrator.cli.finish import Finished, finish_run
+from orchestrator.cli.judged import CONFIRMATION
 from orchestrator.cli.options import JsonOption, load_inputs
 from orchestrator.cli.output import news, say
+from orchestrator.domain.confirmation import Confirmation, Wanted
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.run_folder import RunFolder, write_atomically
+
+if TYPE_CHECKING:
+    from orchestrator.example.second_look import SecondLook
 
 MARK = ".tilefarm-example"
 
@@ -36,6 +43,7 @@ def example(
     # Loaded only here: their libraries take half a second.
     from orchestrator.example import matrix_file
     from orchestrator.example.month import Month
+    from orchestrator.example.second_look import SecondLook
     from orchestrator.example.truth import told
 
     _make_room(out)
@@ -49,11 +57,21 @@ def example(
             folder = RunFolder(out / "runs" / results.run.run_id)
             folder.path.mkdir(parents=True)
             write_atomically(folder.results_json, to_json(results))
-            finished = finish_run(folder, results, settings, datetime.now(UTC).date(), Gate())
+            look = partial(_look_again, SecondLook(month, results), folder)
+            today = datetime.now(UTC).date()
+            finished = finish_run(folder, results, settings, today, Gate(), second_look=look)
     write_atomically(out / "truth.md", told())
     if finished is not None:
         finished.print(as_json=as_json)
     say(f"what really happened: {out / 'truth.md'}")
+
+
+def _look_again(
+    second: "SecondLook", folder: RunFolder, wanted: Sequence[Wanted], samples: int, unpaid: int
+) -> Confirmation:
+    found = second(wanted, samples, unpaid)
+    write_atomically(folder.path / CONFIRMATION, to_json(found))
+    return found
 
 
 def _make_room(out: Path) -> None:

@@ -14,10 +14,10 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.digest import sha256_hex, stable_id
 from orchestrator.domain.kernel import Cost, Kernel, Tolerance
 from orchestrator.domain.results import CaseInfo, MissedNight, Missing, RunInfo, RunResults
-from orchestrator.domain.trial import Element, Numerics, Trial
+from orchestrator.domain.trial import Element, Numerics, Sensors, Timing, Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.example.fleet import Chip, Phone, phones, swapped_in
-from orchestrator.example.samples import PHONE_SD, Weather, measure, weather
+from orchestrator.example.samples import PHONE_SD, SAMPLES, Weather, measure, weather
 from orchestrator.example.truth import (
     CHANGES,
     DRIFTS,
@@ -68,7 +68,7 @@ class Month:
                 yield self.night(night)
 
     def night(self, number: int) -> RunResults:
-        fleet = {p.device_id: p for p in _there(number)}
+        fleet = {p.device_id: p for p in phones_of(number)}
         records = [p.record(_driver(p.chip, number), "UP1A.231005") for p in fleet.values()]
         plan = build_plan(self._matrix, SUITE, self._kernels, records, probes=False)
         day = date.fromisoformat(FIRST_NIGHT) + timedelta(days=number - 1)
@@ -77,7 +77,7 @@ class Month:
         infos: dict[str, CaseInfo] = {}
         for planned in plan.devices:
             phone = fleet[planned.device.device_id]
-            sky = weather(self._random("weather", number, phone.device_id))
+            sky = self.sky(number, phone)
             for index, item in enumerate(planned.cases):
                 info = self._info(item.case, number)
                 infos[item.case_id] = info
@@ -115,11 +115,7 @@ class Month:
         progress: float,
     ) -> Trial:
         case = info.case
-        random = self._random("trial", night, phone.device_id, case.case_id)
-        changed = [c for c in CHANGES if c.holds(night, phone.chip.soc, phone.device_id, case)]
-        creeping = [d.factor(night, phone.chip.soc, case) for d in DRIFTS]
-        factor = self._phone_factor(phone) * float(np.prod([c.factor for c in changed] + creeping))
-        timing, sensors = measure(random, phone.chip, self._base_ns(phone.chip, info), sky, progress, factor)
+        timing, sensors = self.timed("trial", night, phone, info, sky, progress)
         outputs, verdict, reason = self._numerics(night, phone.chip, info)
         profile = device.profile(str(case.axes["api"]))
         return Trial(
@@ -137,6 +133,36 @@ class Month:
             sensors=sensors,
             outputs=outputs,
         )
+
+    def timed(
+        self,
+        word: str,
+        night: int,
+        phone: Phone,
+        info: CaseInfo,
+        sky: Weather,
+        progress: float,
+        count: int = SAMPLES,
+    ) -> tuple[Timing, Sensors]:
+        """``count`` samples of a case on a phone in a night.
+
+        Args:
+            word: what they are for; another word draws other noise.
+            progress: through the night, 0 to 1.
+        """
+        case, soc = info.case, phone.chip.soc
+        random = self._random(word, night, phone.device_id, case.case_id)
+        changed = [c.factor for c in CHANGES if c.holds(night, soc, phone.device_id, case)]
+        creeping = [d.factor(night, soc, case) for d in DRIFTS]
+        factor = self._phone_factor(phone) * float(np.prod(changed + creeping))
+        return measure(random, phone.chip, self._base_ns(phone.chip, info), sky, progress, factor, count)
+
+    def sky(self, night: int, phone: Phone) -> Weather:
+        return weather(self._random("weather", night, phone.device_id))
+
+    def info(self, case_id: str, night: int) -> CaseInfo:
+        """Of a case that was planned in some night."""
+        return self._info(self._infos[case_id].case, night)
 
     def _numerics(self, night: int, chip: Chip, info: CaseInfo) -> tuple[list[Numerics], Verdict, str]:
         case = info.case
@@ -182,7 +208,7 @@ class Month:
                 repeats=20,
                 replays=12,
             )
-        return replace(known, code_hash=stable_id({"case": case.case_id, "code": code_version(case, night)}))
+        return replace(known, code_hash=code_hash(case, code_version(case, night)))
 
     def _pruned_everywhere(
         self, plan: Plan, infos: Mapping[str, CaseInfo], night: int
@@ -205,7 +231,17 @@ class Month:
         return default_rng(int(digest[:16], 16))
 
 
-def _there(night: int) -> list[Phone]:
+def code_hash(case: Case, version: int) -> str:
+    return stable_id({"case": case.case_id, "code": version})
+
+
+def number_of(run_id: str) -> int:
+    """Night of a run of the month, from 1."""
+    day = datetime.strptime(run_id[:8], "%Y%m%d").replace(tzinfo=UTC).date()
+    return (day - date.fromisoformat(FIRST_NIGHT)).days + 1
+
+
+def phones_of(night: int) -> list[Phone]:
     there = [p for p in phones() if not (p.device_id == "mt6989-3" and night >= GONE_FROM)]
     if night >= SWAP_NIGHT:
         return [swapped_in() if p.device_id == "tensor-g3-2" else p for p in there]

@@ -32,28 +32,34 @@ def weather(random: Generator) -> Weather:
 
 
 def measure(
-    random: Generator, chip: Chip, base_ns: float, sky: Weather, progress: float, factor: float
+    random: Generator,
+    chip: Chip,
+    base_ns: float,
+    sky: Weather,
+    progress: float,
+    factor: float,
+    count: int = SAMPLES,
 ) -> tuple[Timing, Sensors]:
-    """20 samples of a case that takes ``base_ns`` in the working clock state of an average phone.
+    """``count`` samples of a case that takes ``base_ns`` in the working clock state of an average phone.
 
     Args:
         progress: 0 at the night's start, 1 at its end: a phone gets warm.
         factor: of what changed, and of this phone.
     """
-    noise = np.empty(SAMPLES)
+    noise = np.empty(count)
     noise[0] = random.normal(0, SAMPLE_SD)
-    for n in range(1, SAMPLES):
+    for n in range(1, count):
         noise[n] = RHO * noise[n - 1] + random.normal(0, SAMPLE_SD * np.sqrt(1 - RHO**2))
     fast, slow = chip.clock_mhz
-    begins = int(random.integers(0, SAMPLES))
-    in_slow = np.zeros(SAMPLES, np.bool_)
+    begins = int(random.integers(0, count))
+    in_slow = np.zeros(count, np.bool_)
     if random.random() < 2 * SLOW_SHARE:  # a stretch of half the samples, in two trials of five
-        in_slow[begins : begins + SAMPLES // 2] = True
-    in_slow &= np.cumsum(in_slow) <= SAMPLES // 2 - 2
+        in_slow[begins : begins + count // 2] = True
+    in_slow &= np.cumsum(in_slow) <= count // 2 - 2
     times = base_ns * factor * np.exp(sky.shift + noise) * np.where(in_slow, fast / slow, 1.0)
     clocks = [int(1e6 * (slow if s else fast)) for s in in_slow]
     warm = sky.start_mc + int(6_000 * progress)
-    temps = [warm + int(random.normal(0, 150)) for _ in range(SAMPLES + 1)]
+    temps = [warm + int(random.normal(0, 150)) for _ in range(count + 1)]
     wall = times * 1.02 + 40_000
     timing = Timing(
         compile_ns=[int(random.normal(38e6, 2e6))],

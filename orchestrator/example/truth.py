@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp
+from math import exp, prod
 from typing import Literal
 
 from orchestrator.domain.case import Case
@@ -102,8 +102,19 @@ NUMBERS = (
 
 def code_version(case: Case, night: int) -> int:
     """Raised by each change whose cause is the code."""
-    rewritten = sum(c.cause == "code" and c.holds(night, "", "", case) for c in CHANGES if not c.socs)
-    return rewritten + sum(n.flag == "nmse_doubled" and n.holds(night, "", case) for n in NUMBERS)
+    return len(_versions(case, night))
+
+
+def code_factor(case: Case, version: int) -> float:
+    """Of latency, that this version of a case's code has against its first one."""
+    return prod(factor for _, factor in sorted(_versions(case, NIGHTS))[:version])
+
+
+def _versions(case: Case, night: int) -> list[tuple[int, float]]:
+    """(night, factor of latency) of each new code up to a night."""
+    rewritten = [(c.night, c.factor) for c in CHANGES if c.cause == "code" and c.holds(night, "", "", case)]
+    rounding = [(n.night, 1.0) for n in NUMBERS if n.flag == "nmse_doubled" and n.holds(night, "", case)]
+    return rewritten + rounding
 
 
 def told() -> str:

@@ -16,9 +16,9 @@ from orchestrator.analysis.clocks import CLOCK_FLOOR
 from orchestrator.analysis.speed.again import again
 from orchestrator.analysis.speed.night import summarise
 from orchestrator.analysis.speed.plan import Plan, plan
-from orchestrator.analysis.speed.rows import Bools, Floats
+from orchestrator.analysis.speed.rows import Bools, Floats, indices
 from orchestrator.analysis.speed.trials import samples_of
-from orchestrator.analysis.speed.verdicts import Turns, verdicts
+from orchestrator.analysis.speed.verdicts import SPEEDS, Speed, Turns, verdicts
 from orchestrator.domain.confirmation import Confirmation, Duel, Wanted
 from orchestrator.domain.finding import Confirmed, InTurns
 from orchestrator.domain.trial import Trial
@@ -43,10 +43,21 @@ class Questions:
 def questions(judged: Judged) -> Questions:
     """Of the first look at a night."""
     samples = int(judged.nights.table.measured[:, -1].sum())
-    chosen = plan(judged.matrix, judged.night, samples)
+    chosen = plan(judged.matrix, judged.night, samples, _told(judged))
     p = judged.night.deltas.p
     order = sorted(np.flatnonzero(chosen.series).tolist(), key=lambda s: (not p[s] <= 1, p[s], s))
     return Questions([_question(judged, chosen, s) for s in order], chosen.unpaid, samples)
+
+
+def _told(judged: Judged) -> Bools:
+    """(series,) The last night that judged it said that it moved, the way that it moved tonight."""
+    said = judged.nights.said[:, :-1]
+    if not said.shape[1]:
+        return np.zeros(len(said), np.bool_)
+    last = said.shape[1] - 1 - (said >= 0)[:, ::-1].argmax(axis=1)
+    word = said[indices(len(said)), last]
+    way = np.where(judged.night.deltas.delta > 0, SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
+    return word == way
 
 
 def _question(judged: Judged, chosen: Plan, series: int) -> Wanted:

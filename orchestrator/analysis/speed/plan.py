@@ -14,7 +14,8 @@ from orchestrator.analysis.speed.rule import RULE, Rule
 
 LATER_LOOKS = 1.6
 """Samples of all looks ÷ samples of the first that are set aside: equal codes take 1.2 to 1.7
-(docs/measurements/detection.txt). Whoever runs the later looks asks ``affordable`` again with what is left."""
+(docs/measurements/detection.txt). Whoever runs the later looks asks ``affordable`` again with what is
+left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,29 @@ class Plan:
     """Findings and suspects beyond the budget: those that were paid for speak for their groups."""
 
 
-def plan(matrix: Matrix, night: NightAnalysis, samples: int, rule: Rule = RULE) -> Plan:
-    """``samples``: measured in the whole night, of which confirmation takes ``rule.budget``."""
+def plan(
+    matrix: Matrix, night: NightAnalysis, samples: int, told: Bools | None = None, rule: Rule = RULE
+) -> Plan:
+    """
+    Args:
+        samples: measured in the whole night, of which confirmation takes ``rule.budget``.
+        told: (series,) said to have moved this way the last time, already: that is no news to be confirmed.
+    """
     tests = matrix.tests
+    known = np.zeros(len(matrix.test), np.bool_) if told is None else told
+    known_tests = np.bincount(matrix.test[known], minlength=tests) > 0
     wanted = np.concatenate(
-        [night.screened.found | night.screened.suspect, night.phone.found | night.phone.suspect]
+        [
+            (night.screened.found | night.screened.suspect) & ~known_tests,
+            (night.phone.found | night.phone.suspect) & ~known,
+        ]
     )
     p = np.concatenate([night.pooled.p, night.deltas.p])
-    phones = np.concatenate([np.full(tests, float(PHONES)), np.ones(len(matrix.test))])
-    paid = affordable(p, wanted, phones * FIRST_SAMPLES * LATER_LOOKS, rule.budget * samples)
+    # Codes take turns; what did not change is measured once more, as often as the first time.
+    once = samples / max(int(np.count_nonzero(np.isfinite(night.deltas.delta))), 1)
+    cost = np.where(matrix.code_changed, FIRST_SAMPLES * LATER_LOOKS, once)
+    phones = np.concatenate([PHONES * cost, cost[matrix.test]])
+    paid = affordable(p, wanted, phones, rule.budget * samples)
     chosen, items = paid[:tests], paid[tests:]
     strongest = _strongest(matrix.test, night.deltas.t * np.sign(night.pooled.delta)[matrix.test])
     return Plan(chosen, items | (strongest & chosen[matrix.test]), int(np.count_nonzero(wanted & ~paid)))
