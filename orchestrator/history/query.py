@@ -78,8 +78,8 @@ FROM {files}
 WHERE role = 'op' AND verdict NOT IN ('pass', 'infra') ORDER BY run_id, case_id, device_id
 """
 _WALL = """
-SELECT DISTINCT run_id, device_id, case_id FROM {files}
-WHERE clock = 'wall'
+SELECT device_id, case_id, bool_and(clock = 'wall') AS always FROM {files}
+WHERE clock <> '' GROUP BY device_id, case_id HAVING bool_or(clock = 'wall')
 """
 
 
@@ -208,15 +208,16 @@ def failed_trials(files: Sequence[Path]) -> list[FailedTrial]:
     return [FailedTrial(**row) for row in rows]
 
 
-def wall_clocked(files: Sequence[Path]) -> set[tuple[str, str, str]]:
-    """(run, device, case) of trials that the wall clock timed, because no GPU timer could be trusted.
+def wall_clocked(files: Sequence[Path]) -> dict[tuple[str, str], bool]:
+    """(device, case) of series that the wall clock timed, because no GPU timer could be trusted: whether in
+    all of their trials.
 
     Raises:
         InfraError: a file is missing or damaged.
     """
     with Connection() as ask:
         rows = ask.rows(_WALL.format(files=_FILES), {"files": [str(p) for p in files]})
-        return {(row["run_id"], row["device_id"], row["case_id"]) for row in rows}
+        return {(row["device_id"], row["case_id"]): row["always"] for row in rows}
 
 
 def one_series(

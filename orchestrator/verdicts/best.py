@@ -96,9 +96,11 @@ def _read(history: History, runs: Sequence[StoredRun]) -> _Found:
     devices = known_devices(history, {device for device, _ in table.series})
     phones = phones_of(table, cases, devices)
     rows: dict[str, dict[Workload, list[int]]] = defaultdict(lambda: defaultdict(list))
+    workloads = {case_id: _workload(case) for case_id, case in cases.items()}
+    socs = {device_id: device.soc for device_id, device in devices.items()}
     for row, (device, case_id) in enumerate(table.series):
-        if (case := cases.get(case_id)) is not None:
-            rows[devices[device].soc][_workload(case)].append(row)
+        if case_id in workloads:
+            rows[socs[device]][workloads[case_id]].append(row)
     every = list(files.values())
     failures: dict[str, list[FailedTrial]] = defaultdict(list)
     for trial in failed_trials(every):

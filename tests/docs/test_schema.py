@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.domain.best import BEST_FORMAT, Best
 from orchestrator.domain.confirmation import CONFIRMATION_FORMAT, Confirmation
 from orchestrator.domain.finding import FINDINGS_FORMAT, Findings
 from orchestrator.domain.results import RESULTS_FORMAT, RunResults
+from orchestrator.domain.tuning import TUNING_FORMAT, Tuning
 from orchestrator.domain.wire import adapter
 from tests.farm import REPOSITORY
 
@@ -15,6 +17,8 @@ FILES: dict[str, tuple[type, int]] = {
     "results": (RunResults, RESULTS_FORMAT),
     "findings": (Findings, FINDINGS_FORMAT),
     "confirmation": (Confirmation, CONFIRMATION_FORMAT),
+    "best": (Best, BEST_FORMAT),
+    "tuning": (Tuning, TUNING_FORMAT),
 }
 
 
