@@ -5,8 +5,15 @@ Bounds lie far from what a right analysis gives; each of them was seen to fail w
 """
 
 from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 
 from benchmarks.simulation.goals import BASE, Proportion, Scenario, detection, quiet
+from benchmarks.simulation.season import SUITE, Season, Shape
+from benchmarks.simulation.tables import Goal
+from orchestrator.history.history import History
+from orchestrator.verdicts.nights import load
 
 SMALL = 600
 """Variants of each of three phones."""
@@ -45,3 +52,30 @@ def test_proportions_have_exact_intervals() -> None:
     assert 0.001 < high < 0.00125
     assert Proportion(0, 0).interval == (0.0, 1.0)
     assert Proportion(1, 2) + Proportion(2, 3) == Proportion(3, 5)
+
+
+def test_a_goal_is_met_by_the_whole_interval_only() -> None:
+    least, most = Goal("found", 0.95, True), Goal("false", 0.05, False)
+    assert least.answer(Proportion(1000, 1000)) == "met"
+    assert least.answer(Proportion(20, 20)) == "met, and its interval reaches over"
+    assert least.answer(Proportion(18, 20)) == "missed, within its interval, by 5 points"
+    assert least.answer(Proportion(800, 1000)) == "missed, by 15 points"
+    assert most.answer(Proportion(0, 1000)) == "met"
+    assert most.answer(Proportion(200, 1000)) == "missed, by 15 points"
+
+
+def test_a_made_season_is_a_history_that_can_be_asked(tmp_path: Path) -> None:
+    """Files of ``benchmarks.history``: each night's trials, whole by their digests."""
+    season = Season(Shape(phones=4, cases=12, nights=8))
+    history = History(f"sqlite:///{tmp_path}/tilefarm.db", tmp_path / "history")
+    try:
+        runs = [run_id for run_id, _ in season.nights(history)]
+        assert history.check() == []
+        nights = load(history, SUITE, runs[-1])
+        assert nights.table.runs == runs
+        assert nights.table.log_ns.shape == (48, 8)
+        assert np.isfinite(nights.table.log_ns).all()
+        assert nights.accepted.all()
+        assert history.store(season.results(8, slower=3))
+    finally:
+        history.close()
