@@ -77,6 +77,7 @@ def _lines(model: ReportModel, base: str) -> list[str]:
     lines += _findings("Not obtained", infra, lost(model), uncounted(model))
     lines += _list(plain(gone_title(model)), [f"{g.device}: {g.what}: {g.why}" for g in gone(model)])
     lines += _findings("Unexpected passes", model.findings(Outcome.UNEXPECTEDLY_PASSED))
+    lines += _list("Better than the matrix expects", changes.findings.unexpected if changes else [])
     lines += _list("Clocks", [f"{d.device.name}: {text}" for d, text in model.clock_notes])
     lines += _list("Failures by subgroup size", [k.sentence for k in model.by_subgroup])
     lines += _fastest(model)

@@ -60,6 +60,9 @@ def summary_table(model: ReportModel) -> RenderableType:
         found = [f for f in model.findings(outcome) if not f.uncounted]
         if found or never_came or refused:
             parts.append(_findings(title, found, never_came, refused, model))
+    if model.changes is not None and (better := model.changes.findings.unexpected):
+        parts += [Text(), _text(_more("Better than the matrix expects", len(better)), "bold")]
+        parts += [_text(sentence) for sentence in better[:MAX_ROWS]]
     if dropped := gone(model):
         parts += [Text(), _text(_more(gone_title(model), len(dropped)), "bold")]
         parts += [_text(f"{g.device}: {g.what}: {g.why}") for g in dropped[:MAX_ROWS]]

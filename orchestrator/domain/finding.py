@@ -35,6 +35,9 @@ class Triage:
     """UTC, ISO 8601."""
     again: bool = False
     """Marked fixed, and found in a run that started after that."""
+    told: str = ""
+    """Why people were told all the same when the run was judged: ``regressed again, marked fixed on …``,
+    ``acknowledged until …, which has passed``; empty: they were not."""
 
 
 @dataclass(frozen=True, slots=True)

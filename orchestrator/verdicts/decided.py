@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from orchestrator.analysis.alerts import alarm
-from orchestrator.domain.finding import Findings, Triage
+from orchestrator.domain.finding import Finding, Findings, Triage
 from orchestrator.triage.restarts import Restarts
 
 QUIET = ("acknowledged", "noise", "accepted", "fixed", "expected")
@@ -28,8 +28,11 @@ class Decided:
 def counted(findings: Findings, decided: Decided, today: date) -> Findings:
     """With how many findings nobody has to look at, and why; in its sentence, too."""
     counts = dict.fromkeys(QUIET, 0)
+    found: list[Finding] = []
     for finding in findings.findings:
-        if alarm(finding, today):
+        told = alarm(finding, today)
+        found.append(_told(finding, told))
+        if told:
             continue
         state = finding.triage.state if finding.triage else "new"
         word = "expected" if state == "new" else state
@@ -40,7 +43,15 @@ def counted(findings: Findings, decided: Decided, today: date) -> Findings:
     unread = [f"triage: {problem}. Its decisions do not count in this run" for problem in decided.unread]
     return replace(
         findings,
+        findings=found,
         counts=findings.counts | counts,
         sentence=said,
         not_measured=[*findings.not_measured, *unread],
     )
+
+
+def _told(finding: Finding, why: str) -> Finding:
+    """With the reason for an alarm in spite of a decision."""
+    if not why or finding.triage is None or finding.triage.state == "new":
+        return finding
+    return replace(finding, triage=replace(finding.triage, told=why))

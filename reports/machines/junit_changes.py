@@ -71,7 +71,7 @@ def _lines(entries: Sequence[Entry], failing: frozenset[str]) -> list[str]:
     ordered = sorted(entries, key=lambda e: e.finding.finding_id not in failing)
     lines = [
         f"{e.finding.soc}: {e.label}: {e.change or name(e.finding.what)} ({e.finding.finding_id})"
-        + (f" {e.finding.triage.state}" if e.finding.triage is not None else "")
+        + (f" {e.finding.triage.told or e.finding.triage.state}" if e.finding.triage is not None else "")
         for e in ordered[:MAX_LISTED]
     ]
     more = len(entries) - MAX_LISTED

@@ -83,6 +83,9 @@ def test_what_somebody_looks_after_is_quiet_until_the_date_and_is_counted(
     assert alarm(found, date(2026, 12, 21)) == f"{state} until 2026-12-20, which has passed"
     late = farm.night(12, replace(decided(word), today=date(2026, 12, 21)))
     assert late.counts[state] == 0
+    (again,) = of_case(late)
+    assert again.triage is not None
+    assert again.triage.told == f"{state} until 2026-12-20, which has passed"
     assert state not in late.sentence
 
 
@@ -167,6 +170,8 @@ def test_what_was_fixed_is_quiet_in_the_run_that_showed_it_and_alerts_when_it_is
     farm.slower = eight_percent_from(13)
     (back,) = of_case(farm.night(13, decided(word, night=13)))
     assert alarm(back, TODAY) == "regressed again, marked fixed on 2026-12-11"
+    assert back.triage is not None
+    assert back.triage.told == alarm(back, TODAY)
 
 
 def test_files_that_could_not_be_read_are_said_first(farm: SmallFarm) -> None:
