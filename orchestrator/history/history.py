@@ -72,6 +72,8 @@ class History:
             raise UsageError(f"run {run.run_id}: it has no trials to keep")
         with self._alone():
             rows = rows_of(results, _usual(results, usual_hz))
+            if self._has(run.run_id, rows):
+                return False
             name, digest = trial_files.write(self.files, run.run_id, COLUMNS, rows)
             with self.database.session() as session:
                 before = session.get(StoredRun, run.run_id)
@@ -79,7 +81,6 @@ class History:
                     return False
                 old = before.file if before is not None else ""
                 old_verdicts = before.verdicts if before is not None else ""
-                now = _now()
                 session.merge(
                     StoredRun(
                         run_id=run.run_id,
@@ -94,7 +95,7 @@ class History:
                         file=name,
                         sha256=digest,
                         rows=len(rows),
-                        stored_at=now,
+                        stored_at=_now(),
                         samples_until="",
                         verdicts="",  # other results, other verdicts
                         verdicts_sha256="",
@@ -148,6 +149,14 @@ class History:
             if old_verdicts:
                 (self.verdict_files / old_verdicts).unlink(missing_ok=True)
         return True
+
+    def _has(self, run_id: str, rows: Sequence[Mapping[str, object]]) -> bool:
+        """Whole, and the same in all columns that its file has: what was judged and dropped since stays so."""
+        with self.database.session() as session:
+            run = session.get(StoredRun, run_id)
+            if run is None or trial_files.check(self.path(run), run.sha256):
+                return False
+            return trial_files.holds(self.path(run), COLUMNS, rows)
 
     def runs(self, suite: str = "") -> list[StoredRun]:
         """Oldest first; all suites where none is named."""

@@ -101,6 +101,15 @@ def read(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
         raise InfraError(f"{path}: {e}. `tilefarm db check` says what to do") from e
 
 
+def holds(path: Path, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> bool:
+    """A file has these rows, as far as its columns go: an earlier version wrote fewer, retention drops some."""
+    there = _parquet.read_table(path)
+    known = [name for name in there.column_names if name in columns]
+    ours = table({name: columns[name] for name in known}, rows)
+    # As text: NaN is itself there.
+    return repr(there.select(known).to_pylist()) == repr(ours.to_pylist())
+
+
 def check(path: Path, sha256: str) -> str:
     """What is wrong with a file; empty: nothing."""
     if not path.is_file():
