@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client import parser as textfile
@@ -15,7 +15,8 @@ from orchestrator.domain.finding import Findings, Group, Triage
 from orchestrator.domain.results import RunResults
 from reports.build import build_report
 from reports.machines.metrics import render_metrics
-from reports.machines.openmetrics import Gauge, exposition
+from reports.machines.openmetrics import MAX_LABEL, Gauge, exposition
+from reports.text import visible
 from tests.results_fixture import TODAY
 from tests.unit.reports.hostile import hostile, hostile_previous
 from tests.unit.reports.sample import sample, sample_previous
@@ -111,14 +112,17 @@ def test_g4_07_hostile_names_stay_labels() -> None:
 
 
 @given(st.text(max_size=300), st.floats())
+@example("\\n", 1.0)
+@example('"\\', math.nan)
 def test_any_label_and_number_can_be_read(label: str, value: float) -> None:
     gauge = Gauge("tilefarm_x_seconds", 'Help with a "quote", a \\ and\na line.', "seconds")
-    gauge.set(value, name=label)
+    gauge.set(value, name=f"the {label}")
     gauge.set(1.0, name="other")
-    found = list(strict(exposition([gauge])))
-    told = [s.value for s in found[0].samples if s.labels["name"] != "other"]
-    assert told in ([value] if math.isfinite(value) else [], [1.0], [])
-    assert len(list(lenient(exposition([gauge])))) == 1
+    text = exposition([gauge])
+    (metric,) = strict(text)
+    wanted = {visible(f"the {label}", MAX_LABEL): value} if math.isfinite(value) else {}
+    assert {s.labels["name"]: s.value for s in metric.samples} == wanted | {"other": 1.0}
+    assert len(list(lenient(text))) == 1
 
 
 def test_two_names_that_are_cut_alike_are_one_sample() -> None:
