@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.domain.finding import DeviceNight, Findings, Group, Triage
 from reports.build import build_report
+from reports.changes.method import parameters
 from reports.changes.model import Card, Changes, Detail, SocChanges
 from reports.changes.rows import COLUMNS
 from reports.changes.wanted import wanted_trials
@@ -198,7 +199,7 @@ def test_parameters_have_units_and_meaning() -> None:
     told = {p.name: p.value for p in CHANGES.parameters}
     assert told["smallest change that matters"] == "2.0 %"
     assert told["accepted nights in a baseline"] == "14"
-    assert told["hottest sample that counts"] == "40 °C"
+    assert [p.value for p in parameters({"ceiling_mc": 40_000.0})] == ["40 °C"]
     assert told["false discovery rate"] == "5 %"
 
 
