@@ -1,0 +1,196 @@
+"""The verdicts of the example's month against what really happened in it (``example.truth``)."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from orchestrator.domain.finding import EVERYTHING
+from orchestrator.example.month import number_of
+from orchestrator.example.truth import CHANGES, MISSED, NIGHTS, Change
+from tests.unit.verdicts.month import WHOLE, Night, judged_month
+
+FLAGS = ("nmse_doubled", "limit_crossed", "nondeterministic")
+NAMED = {c.name: c for c in CHANGES}
+
+
+@pytest.fixture(scope="module")
+def month() -> Mapping[int, Night]:
+    return judged_month(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "cause"),
+    [
+        (
+            "new driver slows fp16_storage",
+            "precision=fp16_storage on SM8650 since 18 Nov: 12 of 12 variants 5.5 % slower (driver 0744.1)",
+            "driver",
+        ),
+        (
+            "flash 64x16 rewritten",
+            "tile=64x16 of attention_flash on all 5 SoCs since 22 Nov: 24 of 24 variants 8.0 % slower "
+            "(code changed)",
+            "code",
+        ),
+        (
+            "products faster",
+            "sgemm on all 5 SoCs since 25 Nov: 15 of 15 variants 10.1 % faster (code changed)",
+            "code",
+        ),
+        (
+            "blur slower, no key changed",
+            "op=blur_tonemap on MT6989 since 27 Nov: 6 of 6 variants 6.3 % slower "
+            "(neither code nor software changed)",
+            "environment",
+        ),
+    ],
+)
+def test_a_change_of_five_percent_is_one_group_in_its_first_night(
+    month: Mapping[int, Night], name: str, sentence: str, cause: str
+) -> None:
+    change = NAMED[name]
+    night = month[change.night]
+    (group,) = [g for g in night.findings.groups if g.sentence == sentence]
+    assert (group.cause, group.what) == (cause, "regressed" if change.factor > 1 else "improved")
+    assert night.told(group) == night.showing(change)
+    assert set(group.socs) == {soc for soc, _ in night.showing(change)}
+    assert number_of(group.since) == change.night
+
+
+@pytest.mark.parametrize("change", [c for c in CHANGES if c.name not in WHOLE], ids=lambda c: c.name)
+def test_a_change_keeps_its_group_its_cause_and_its_night_until_the_end(
+    month: Mapping[int, Night], change: Change
+) -> None:
+    for night in month.values():
+        if night.number < change.night:
+            continue
+        speed = {f.finding_id for f in night.findings.findings if f.kind == "speed"}
+        groups = [g for g in night.findings.groups if speed.issuperset(g.findings)]
+        own = [g for g in groups if night.told(g) & night.showing(change)]
+        latest = [g for g in own if (number_of(g.since), g.cause) == (change.night, change.cause)]
+        assert len(latest) == 1, (night.number, [g.sentence for g in own])
+        assert night.told(latest[0]) <= night.showing(change), night.number
+        assert len(night.told(latest[0])) >= 0.8 * len(night.showing(change)), night.number
+
+
+def test_a_soc_that_is_slower_as_a_whole_is_one_finding_within_two_nights(month: Mapping[int, Night]) -> None:
+    change = NAMED["everything slower, no key changed"]
+    for number in range(change.night + 1, NIGHTS + 1):
+        (group,) = [g for g in month[number].findings.groups if g.sentence.startswith("all 44 variants")]
+        assert (group.soc, group.cause, group.what, group.named) == (
+            "S5E9945",
+            "environment",
+            "regressed",
+            44,
+        )
+        (finding,) = [f for f in month[number].findings.findings if f.finding_id in group.findings]
+        assert (finding.case_id, finding.device_id, len(finding.phones)) == (EVERYTHING, "", 2)
+    last = month[NIGHTS].group("all 44 variants on S5E9945 since 20 Nov: 4.0 % slower together")
+    assert number_of(last.since) == change.night
+
+
+def test_a_worn_phone_is_one_item_of_its_health_and_no_finding_of_its_soc(month: Mapping[int, Night]) -> None:
+    change = NAMED["one worn phone"]
+    for number in range(change.night, NIGHTS + 1):
+        night = month[number]
+        (group,) = [g for g in night.findings.groups if "sm6375-2" in g.sentence]
+        assert (group.cause, group.soc, number_of(group.since)) == ("device", "SM6375", change.night)
+        assert night.told(group) == {("SM6375", EVERYTHING)}
+        (phone,) = [d for d in night.findings.devices if d.device_id == "sm6375-2"]
+        assert phone.verdict == "regressed"
+        assert any("all its variants together" in item for item in phone.items)
+        assert group.sentence in night.findings.sentence
+
+
+def test_flags_of_numerics_are_the_truth_in_every_night(month: Mapping[int, Night]) -> None:
+    for night in month.values():
+        said = {(f.soc, f.case_id, f.what) for f in night.findings.findings if f.what in FLAGS}
+        # An output that is far off has a larger NMSE, too.
+        wrong = night.wrong_numbers
+        also = {(soc, case_id, "nmse_doubled") for soc, case_id, flag in wrong if flag == "limit_crossed"}
+        assert said == wrong | also, night.number
+
+
+def test_an_output_that_changed_is_news_in_the_night_of_the_new_code_only(month: Mapping[int, Night]) -> None:
+    told = {n: sum(f.what == "hash_changed" for f in night.findings.findings) for n, night in month.items()}
+    assert {n: count for n, count in told.items() if count} == {22: 24, 24: 5, 25: 15}
+
+
+def test_wrong_numbers_of_one_cause_are_one_group(month: Mapping[int, Night]) -> None:
+    group = month[NIGHTS].group(
+        "blur_tonemap_fused precision=fp16_storage on all 5 SoCs since 24 Nov: 5 of 5"
+    )
+    assert (group.cause, group.what, number_of(group.since)) == ("code", "nmse_doubled", 24)
+    race = month[NIGHTS].group("tile=128x16 api=gles of attention_flash on S5E9945 since 28 Nov")
+    assert (race.cause, race.what) == ("environment", "nondeterministic")
+
+
+def test_nothing_is_confirmed_that_did_not_happen(month: Mapping[int, Night]) -> None:
+    false = [(n, f.soc, f.case_id) for n, night in month.items() for f in night.false if f.confirmed == "yes"]
+    assert false == []
+
+
+def test_alarms_without_a_cause_stand_only_where_no_second_look_was_paid_for(
+    month: Mapping[int, Night],
+) -> None:
+    """docs/measurements/example.txt has more seeds."""
+    false = {n: {f.confirmed for f in night.false} for n, night in month.items() if night.false}
+    assert set(false) <= {25, 27}
+    assert all(words == {"not asked"} for words in false.values())
+
+
+def test_a_level_that_moved_is_never_part_of_a_baseline(month: Mapping[int, Night]) -> None:
+    for night in month.values():
+        for finding in night.findings.findings:
+            case = night.cases.get(finding.case_id)
+            if finding.kind != "speed" or case is None or finding.device_id:
+                continue
+            for change in CHANGES:
+                if change.name not in WHOLE and change.holds(night.number, finding.soc, "", case):
+                    assert max(map(number_of, finding.baseline)) < change.night, (
+                        night.number,
+                        finding.detail,
+                    )
+
+
+def test_a_swapped_phone_begins_anew_and_is_told(month: Mapping[int, Night]) -> None:
+    (new,) = [d for d in month[16].findings.devices if d.device_id == "tensor-g3-9"]
+    assert new.verdict == "new"
+    assert new.items == ["in the place of tensor-g3-2 since 15 Nov: another phone, so its series began anew"]
+    assert any(
+        s.startswith("tensor-g3-9: in the place of tensor-g3-2") for s in month[16].findings.not_measured
+    )
+    assert not any("tensor-g3" in s for s in month[30].findings.not_measured)
+    for night in month.values():
+        assert not any(f.device_id == "tensor-g3-9" for f in night.findings.findings)
+
+
+def test_nights_and_phones_that_are_missing_are_said_and_break_no_baseline(
+    month: Mapping[int, Night],
+) -> None:
+    assert sorted(set(range(1, NIGHTS + 1)) - set(month)) == list(MISSED)
+    assert month[11].findings.not_measured == [
+        "night 2026-11-09-nightly: the host was off",
+        "night 2026-11-10-nightly: the host was off",
+    ]
+    assert month[11].findings.counts["same"] == 215
+    assert month[29].findings.not_measured == ["mt6989-3: offline on shelf-2: not in adb's list"]
+    (gone,) = [d for d in month[29].findings.devices if d.device_id == "mt6989-3"]
+    assert (gone.verdict, gone.items) == ("missing", ["not measured since 27 Nov"])
+
+
+def test_a_drift_that_no_single_night_confirms_is_found_by_the_weekly_scan(
+    month: Mapping[int, Night],
+) -> None:
+    scale = {i for i, case in month[NIGHTS].cases.items() if case.kernel == "scale"}
+    for night in month.values():
+        own = [f for f in night.findings.findings if f.soc == "MT6989" and f.case_id in scale]
+        assert not any(f.confirmed == "yes" for f in own)
+    group = month[NIGHTS].group("scale on MT6989 since")
+    assert group.sentence.endswith("(a slow drift)")
+    assert (group.cause, group.what) == ("environment", "regressed")
+    assert {case_id for _, case_id in month[NIGHTS].told(group)} <= scale
+    assert len(group.findings) >= 4
+    assert 0.02 < group.effect < 0.035
+    scanned = [n for n, night in month.items() if night.findings.counts["drifts"]]
+    assert set(scanned) <= {2, 11, 16, 23, 30}, "the first nights of their weeks"
