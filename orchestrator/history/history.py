@@ -151,7 +151,7 @@ class History:
         return True
 
     def _has(self, run_id: str, rows: Sequence[Mapping[str, object]]) -> bool:
-        """Whole, and the same in all columns that its file has: what was judged and dropped since stays so."""
+        """Whole, and the same in all columns of its file: what was judged or dropped since stays so."""
         with self.database.session() as session:
             run = session.get(StoredRun, run_id)
             if run is None or trial_files.check(self.path(run), run.sha256):

@@ -102,7 +102,8 @@ def read(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def holds(path: Path, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> bool:
-    """A file has these rows, as far as its columns go: an earlier version wrote fewer, retention drops some."""
+    """A file has these rows, as far as its columns go: an earlier version wrote fewer, retention drops
+    some."""
     there = _parquet.read_table(path)
     known = [name for name in there.column_names if name in columns]
     ours = table({name: columns[name] for name in known}, rows)
