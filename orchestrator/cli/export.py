@@ -87,7 +87,7 @@ def export(
     _write(table, as_format, output)
     warned = sum(bool(e.warnings) for e in table.entries)
     say(
-        f"{len(table.entries)} entries for {len(table.socs)} SoCs"
+        f"{len(table.entries)} entries for {len(table.socs)} SoC{'' if len(table.socs) == 1 else 's'}"
         + (f"; {warned} have warnings, which the table names" if warned else "")
     )
 
