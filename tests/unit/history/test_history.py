@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from orchestrator.domain.errors import InfraError, UsageError
 from orchestrator.domain.results import RunResults
@@ -68,11 +69,11 @@ def test_a_later_result_of_the_run_takes_its_place(history: History) -> None:
 def test_a_crash_between_file_and_database_leaves_a_run_that_can_be_stored_again(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed() -> None:
+    def killed(*_: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(history.database, "session", killed)
+        patch.setattr(Session, "merge", killed)
         with pytest.raises(KeyboardInterrupt):
             history.store(night())
     assert history.runs() == []
@@ -224,3 +225,22 @@ def test_a_backup_as_the_documentation_says_is_a_whole_history(history: History,
         assert restored.check() == []
     finally:
         restored.close()
+
+
+def test_storing_a_run_again_keeps_its_verdicts_and_brings_no_dropped_sample_back(history: History) -> None:
+    """As `tilefarm db store` without a run does, after retention and after an upgrade."""
+    history.store(night())
+    said = [{"device_id": "one", "case_id": "c", "speed": 2, "accepted": True}]
+    history.store_verdicts(RUN, said)
+    assert history.drop_samples("2027-01-01") == [RUN]
+    (before,) = history.runs()
+    assert not history.store(night())
+    (after,) = history.runs()
+    assert (after.file, after.samples_until, after.verdicts) == (
+        before.file,
+        before.samples_until,
+        before.verdicts,
+    )
+    assert history.check() == []
+    assert history.store(night(ns=2_000_000)), "other results are another matter"
+    assert history.runs()[0].verdicts == ""
