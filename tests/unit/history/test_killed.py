@@ -53,7 +53,7 @@ POINTS = (
     ("after _sync", 2),
     ("flush", 1),
     ("flush", 3),
-    ("after commit", 1),
+    ("after commit", 2),
     ("unlink", 2),
 )
 """Of storing, in its order: nothing on disk, a partial file, a synced one, a renamed one, its folder synced,
@@ -91,7 +91,7 @@ def test_a_new_run_is_in_whole_or_not_at_all(
 
 
 @pytest.mark.parametrize(
-    ("where", "count"), [("after _sync", 2), ("flush", 3), ("after commit", 1), ("unlink", 2)]
+    ("where", "count"), [("after _sync", 2), ("flush", 3), ("after commit", 2), ("unlink", 2)]
 )
 def test_the_result_that_was_there_before_is_read_until_the_new_one_is_committed(
     history: History, tmp_path: Path, where: str, count: int
