@@ -16,7 +16,7 @@ from orchestrator.domain.errors import InfraError, WireError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.names import DEVICE_KEY_PREFIX, HEARTBEAT_S, REGISTRATION_TTL_S, device_key
 from orchestrator.domain.wire import pack
-from orchestrator.storage.redis_client import RedisClient
+from orchestrator.storage.redis_client import SCAN_COUNT, RedisClient
 
 TAKE_OVER_S = REGISTRATION_TTL_S + 2 * HEARTBEAT_S
 """What a killed worker leaves behind has ended by then."""
@@ -36,17 +36,29 @@ class AlreadyServed(InfraError):
         )
 
 
-def registrations(client: RedisClient) -> list[Registration]:
-    """Of all living workers; one that cannot be read (a worker of another version) is named in the log."""
-    found: list[Registration] = []
-    for key in client.scan_iter(match=f"{DEVICE_KEY_PREFIX}*"):
-        text = client.get(key)
+def registrations(client: RedisClient, known: dict[bytes, Registration] | None = None) -> list[Registration]:
+    """Of all living workers; one that cannot be read (a worker of another version) is named in the log.
+
+    Args:
+        known: registrations by their text, for who asks again and again: a text that is there is not decoded
+            once more, and afterwards it holds those of now. With 200 phones, decoding is what asking costs.
+    """
+    names = [
+        key.decode("utf-8", "replace")
+        for key in client.scan_iter(match=f"{DEVICE_KEY_PREFIX}*", count=SCAN_COUNT)
+    ]
+    texts = client.mget(names) if names else []
+    found: dict[bytes, Registration] = {}
+    for name, text in zip(names, texts, strict=True):
         try:
             if text is not None:
-                found.append(read_registration(text, key.decode("utf-8", "replace")))
+                found[text] = (known or {}).get(text) or read_registration(text, name)
         except WireError as e:
             log.warning("registration not read", error=str(e))
-    return found
+    if known is not None:
+        known.clear()
+        known.update(found)
+    return list(found.values())
 
 
 def await_unserved(

@@ -19,7 +19,7 @@ from orchestrator.domain.names import (
     token_key,
 )
 from orchestrator.domain.wire import pack
-from orchestrator.storage.redis_client import RedisClient
+from orchestrator.storage.redis_client import SCAN_COUNT, RedisClient
 
 log = structlog.get_logger()
 _NEXT_IN_LINE = """
@@ -130,7 +130,7 @@ class Leases:
 
     def holds(self) -> dict[str, Hold]:
         """By device id."""
-        keys = sorted(self._client.scan_iter(match=f"{HOLD_KEY_PREFIX}*"))
+        keys = sorted(self._client.scan_iter(match=f"{HOLD_KEY_PREFIX}*", count=SCAN_COUNT))
         texts = ((key.decode().removeprefix(HOLD_KEY_PREFIX), self._client.get(key)) for key in keys)
         return {device_id: _read(device_id, text) for device_id, text in texts if text}
 

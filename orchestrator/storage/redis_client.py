@@ -9,6 +9,8 @@ import redis
 from orchestrator.domain.errors import BrokerUnavailable
 
 Entry = tuple[bytes, dict[bytes, bytes]]
+SCAN_COUNT = 1000
+"""Keys that Redis looks at for each answer of a scan; its own 10 are a hundred round trips in a farm."""
 
 
 class Script(Protocol):
@@ -38,7 +40,7 @@ class RedisClient(Protocol):
     def xread(
         self, streams: Mapping[str, str], *, count: int, block: int
     ) -> list[tuple[bytes, list[Entry]]]: ...
-    def scan_iter(self, *, match: str) -> Iterator[bytes]: ...
+    def scan_iter(self, *, match: str, count: int = SCAN_COUNT) -> Iterator[bytes]: ...
     def register_script(self, script: str) -> Script: ...
     def close(self) -> None: ...
 

@@ -34,13 +34,14 @@ class RedisFarm:
     """No method fails: a broker that restarts ends no worker, frees no held phone and recovers none."""
 
     client: RedisClient
+    _read: dict[bytes, Registration] = field(default_factory=dict[bytes, Registration])
     _registrations: Sequence[Registration] = ()
     _holds: Sequence[Hold] = ()
     _busy: dict[str, bool] = field(default_factory=dict[str, bool])
     _away: bool = False
 
     def registrations(self) -> Sequence[Registration]:
-        self._registrations = self._ask(lambda: registrations(self.client), self._registrations)
+        self._registrations = self._ask(lambda: registrations(self.client, self._read), self._registrations)
         return self._registrations
 
     def holds(self) -> Sequence[Hold]:

@@ -1,6 +1,11 @@
 """What an agent knows of its farm while Redis is away: what it knew last, and never "nobody holds it"."""
 
+from dataclasses import replace
+
+import pytest
+
 from orchestrator.domain.agent import AgentReport
+from orchestrator.domain.device_check import read_registration
 from orchestrator.domain.event import Registration
 from orchestrator.domain.job import Batch
 from orchestrator.domain.lease import Hold
@@ -12,11 +17,13 @@ from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.results_fixture import device
 from tests.unit.execution.redis_fixture import client, redis_url
+from workers import registry
 from workers.agent.farm import RedisFarm
 
 __all__ = ["client", "redis_url"]
 HELD = Hold("phone-1", "anna@desk", "new battery", "2026-11-30T12:00:00+00:00", "R58", "shelf")
 REPORT = AgentReport("shelf", 7, "2026-11-30T12:00:00+00:00", "adb")
+ONCE = Registration(device("phone-once"), "w", "2026-11-30T12:00:00+00:00", 9)
 SERVED = Registration(device("phone-2"), "w", "2026-11-30T12:00:00+00:00", 8)
 
 
@@ -57,3 +64,28 @@ def test_a_broker_that_is_away_changes_nothing() -> None:
     assert list(farm.news("phone-2")) == []
     farm.publish(REPORT)
     client.close()
+
+
+def test_a_registration_is_decoded_once_however_often_it_is_asked_for(
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty agents ask twice a second for those of two hundred phones."""
+    decoded: list[str] = []
+
+    def counted(text: object, where: str) -> Registration:
+        decoded.append(where)
+        return read_registration(text, where)
+
+    monkeypatch.setattr(registry, "read_registration", counted)
+    farm, key = RedisFarm(client), device_key("phone-once")
+    client.set(key, pack(ONCE), ex=100)
+    for _ in range(3):
+        assert ONCE in farm.registrations()
+    assert decoded.count(key) == 1
+    other = replace(ONCE, worker_id="another")
+    client.set(key, pack(other), ex=100)
+    assert other in farm.registrations()
+    assert ONCE not in farm.registrations()
+    client.delete(key)
+    assert other not in farm.registrations()
+    assert decoded.count(key) == 2
