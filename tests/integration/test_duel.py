@@ -92,13 +92,14 @@ def questions(farm: Farm) -> list[Wanted]:
     return [asked, replace(asked, how="again", code_before="", code_after="", baseline_run="")]
 
 
-@pytest.fixture
-def fleet(shelf: Farm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Fleet]:
+@pytest.fixture(scope="module")
+def fleet(shelf: Farm, tmp_path_factory: pytest.TempPathFactory) -> Generator[Fleet]:
     """This machine's driver behind a private worker, and commands of this process in the shelf's folders."""
-    for name, value in shelf.env().items():
-        monkeypatch.setenv(name, value)
-    with open_fleet(Settings(), DEVICE[1:], tmp_path, say) as opened:
-        yield opened
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in shelf.env().items():
+            patch.setenv(name, value)
+        with open_fleet(Settings(), DEVICE[1:], tmp_path_factory.mktemp("logs"), say) as opened:
+            yield opened
 
 
 def second_look(farm: Farm, fleet: Fleet, *wanted: Wanted) -> Confirmation:
