@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from orchestrator.domain.finding import Finding, Findings, Group, SeriesRow
+from orchestrator.domain.finding import EVERYTHING, Finding, Findings, Group, SeriesRow
 from reports.changes.loose import loose_groups
 from reports.changes.model import Card, Entry, Part, Spark
 from reports.changes.naming import Names
@@ -83,12 +83,13 @@ def on_page(card: Card, soc: str, found: Findings) -> Card | None:
         return card if not card.entries and soc in (card.group.soc, *card.group.socs) else None
     history = {(r.soc, r.case_id): r for r in found.series if r.soc == soc}
     rows = [history[soc, e.finding.case_id].history for e in own if (soc, e.finding.case_id) in history]
+    whole = own[0].finding.case_id == EVERYTHING
     return replace(
         card,
         change=_said(card.group, [e.finding for e in own]),
         entries=own,
         parts=tuple(p for p in card.parts if p.soc != soc),
-        spark=_spark(rows, found.nights),
+        spark=card.spark if whole else _spark(rows, found.nights),
         confirmed=_confirmed([e.finding for e in own]),
     )
 
@@ -133,8 +134,10 @@ def _card(
 ) -> Card:
     rows = [history[f.soc, f.case_id].history for f in own if (f.soc, f.case_id) in history]
     what = "variant"
-    if not own:
-        rows = [d.shift for d in found.devices if d.soc in (group.soc, *group.socs)]
+    if not own or own[0].case_id == EVERYTHING:
+        only = {f.device_id for f in own} - {""}
+        in_soc = [d for d in found.devices if d.soc in (group.soc, *group.socs)]
+        rows = [d.shift for d in in_soc if not only or d.device_id in only]
         what = "phone"
     since = group.since or min((f.since for f in own if f.since), default="")
     return Card(
@@ -223,4 +226,5 @@ def _size_of(entry: Entry) -> float:
 
 def _weight(card: Card) -> int:
     """Findings; what a whole SoC did together comes first."""
-    return len(card.entries) or 1_000_000
+    whole = all(e.finding.case_id == EVERYTHING and not e.finding.device_id for e in card.entries)
+    return 1_000_000 if whole else len(card.entries)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from orchestrator.domain.finding import Finding, Findings, PhoneChange
+from orchestrator.domain.finding import EVERYTHING, Finding, Findings, PhoneChange
 from orchestrator.domain.results import RunResults
 from reports.changes import places, samples
 from reports.changes.events import Event, events
@@ -46,7 +46,9 @@ class Details:
         runs = self._axis(seen)
         told = events(seen, runs, self._names) if seen else ()
         lead = self._lead(finding, seen)
-        drawn = (self._line(finding, seen, runs, device) for device in self._shown(finding, seen))
+        drawn = [self._line(finding, seen, runs, device) for device in self._shown(finding, seen)]
+        if finding.case_id == EVERYTHING:
+            runs, drawn = self._found.nights, self._shifts(finding)
         lines = [line for line in drawn if any(math.isfinite(v) for v in line.values)]
         return Detail(
             entry=entry,
@@ -70,7 +72,7 @@ class Details:
 
     @property
     def _ceiling_c(self) -> float:
-        value = self._found.method.get("ceiling_mc", math.nan)
+        value = self._found.method.get("die_ceiling_mc", math.nan)
         return value / 1000
 
     def _axis(self, seen: Sequence[Night]) -> list[str]:
@@ -130,6 +132,16 @@ class Details:
         values = tuple(own.get(run, math.nan) - middle for run in runs)
         return Line(self._names.get(device, device), values)
 
+    def _shifts(self, finding: Finding) -> list[Line]:
+        """What all variants of a phone did together, of the finding's phones."""
+        only = {finding.device_id} if finding.device_id else {p.device_id for p in finding.phones}
+        count = len(self._found.nights)
+        return [
+            Line(self._names.get(d.device_id, d.device_id), (*[math.nan] * (count - len(d.shift)), *d.shift))
+            for d in self._found.devices
+            if d.device_id in only
+        ][:MAX_LINES]
+
     def _events(self, runs: Sequence[str], told: Sequence[Event]) -> tuple[tuple[str, str, str], ...]:
         made = [(letter, long_night(runs[e.at]), e.text) for letter, e in lettered(told)]
         missing = [night(runs[e.at]) for e in told if e.kind == "missing"]
@@ -161,7 +173,7 @@ class Details:
         )
 
     def _repro(self, finding: Finding, lead: str) -> str:
-        record = self._records.get(lead)
+        record = self._records.get(lead) if finding.case_id != EVERYTHING else None
         return "" if record is None else repro_command(self._results.run, finding.case_id, record)
 
     def _duel(self, finding: Finding, lead: str) -> str:

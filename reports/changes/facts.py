@@ -2,7 +2,7 @@
 
 import math
 
-from orchestrator.domain.finding import Finding
+from orchestrator.domain.finding import EVERYTHING, Finding
 from reports.changes.events import differences
 from reports.changes.model import Entry
 from reports.changes.words import CONFIRMED, cause_words, change, long_night
@@ -17,11 +17,13 @@ def facts(entry: Entry) -> tuple[Fact, ...]:
     found: list[Fact] = [("Variant", entry.full), ("Cause", cause_words(finding.cause))]
     if finding.since:
         found.append(("Since", f"{long_night(finding.since)}, run {finding.since}"))
-    if finding.kind == "speed":
-        if math.isfinite(finding.low) and math.isfinite(finding.high):
-            found.append(("95 % interval", f"{change(finding.low)} to {change(finding.high)}"))
+    if finding.kind == "speed" and math.isfinite(finding.low) and math.isfinite(finding.high):
+        found.append(("95 % interval", f"{change(finding.low)} to {change(finding.high)}"))
+    if finding.kind == "speed" and finding.case_id != EVERYTHING:
         found.append(("False discovery rate", f"q = {significant(finding.q, 2)}"))
     found.append(("Second measurement", CONFIRMED[finding.confirmed]))
+    if finding.case_id == EVERYTHING:
+        return tuple(found)
     found.append(("Baseline", _baseline(finding)))
     found.append(("Code", _pair(finding.code_before[:16], finding.code_after[:16])))
     found.append(("Driver and OS", _environment(finding.environment_before, finding.environment_after)))

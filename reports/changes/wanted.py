@@ -2,7 +2,7 @@
 
 import math
 
-from orchestrator.domain.finding import Finding, Findings, PhoneChange
+from orchestrator.domain.finding import EVERYTHING, Finding, Findings, PhoneChange
 from orchestrator.domain.results import RunResults
 from reports.changes.cards import MAX_DETAILS, Places, ordered
 from reports.changes.detail import MAX_LINES
@@ -18,7 +18,11 @@ def wanted_trials(results: RunResults, found: Findings, limit: int) -> dict[str,
     per_soc = [own[:MAX_DETAILS] for own in ordered(found, names, Places({}, {}, {})).values()]
     longest = max((len(own) for own in per_soc), default=0)
     turns = [own[i] for i in range(longest) for own in per_soc if i < len(own)]
-    return {f.finding_id: [(device, f.case_id) for device in _devices(f)] for f in turns[:limit]}
+    return {
+        f.finding_id: [(device, f.case_id) for device in _devices(f)]
+        for f in turns[:limit]
+        if f.case_id != EVERYTHING
+    }
 
 
 def _devices(finding: Finding) -> list[str]:
