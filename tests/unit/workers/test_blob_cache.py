@@ -54,7 +54,7 @@ def test_the_blobs_that_were_not_used_for_longest_go_first(phone: FakeDevice) ->
     assert phone.blobs() == {blob(n) for n in (2, 4, 5, 6, 7, 8, 9)}, "1 for the new one, 3 to spare"
 
 
-def test_g2_blobs_of_the_batch_stay_however_old_they_are(phone: FakeDevice) -> None:
+def test_blobs_of_the_batch_stay_however_old_they_are(phone: FakeDevice) -> None:
     fill(phone, 1, 2, 3)
     push(phone, 1, 2, 3, 4, quota=KIB)
     assert phone.blobs() == {blob(n) for n in (1, 2, 3, 4)}
