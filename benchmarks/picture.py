@@ -15,8 +15,8 @@ from orchestrator.domain.finding import EVERYTHING, Findings, Group
 from orchestrator.domain.wire import from_json
 from reports.svg.sparkline import shapes
 
-WIDTH, ROW, LEFT, TOP = 980, 34, 20, 34
-WRAP = 128
+WIDTH, ROW, LEFT, TOP = 1150, 34, 20, 34
+WRAP = 140
 """Characters of a line of the verdict."""
 STYLE = """
 text{font:13px ui-sans-serif,system-ui,sans-serif;fill:#1f2328}

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from benchmarks.picture import picture
 from orchestrator.domain.finding import EVERYTHING
 from orchestrator.example.month import number_of
 from orchestrator.example.truth import CHANGES, MISSED, NIGHTS, Change
+from tests.farm import REPOSITORY
 from tests.unit.verdicts.month import WHOLE, Night, judged_month
 
 FLAGS = ("nmse_doubled", "limit_crossed", "nondeterministic")
@@ -194,3 +196,8 @@ def test_a_drift_that_no_single_night_confirms_is_found_by_the_weekly_scan(
     assert 0.02 < group.effect < 0.035
     scanned = [n for n, night in month.items() if night.findings.counts["drifts"]]
     assert set(scanned) <= {2, 11, 16, 23, 30}, "the first nights of their weeks"
+
+
+def test_the_picture_of_the_readme_is_of_this_month(month: Mapping[int, Night]) -> None:
+    """Draw it again with the commands of benchmarks/picture.py."""
+    assert (REPOSITORY / "docs" / "example.svg").read_text() == picture(month[NIGHTS].findings)
