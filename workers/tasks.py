@@ -34,6 +34,7 @@ from workers.news import tell
 from workers.results import ResultSink
 from workers.run_watch import RunWatch
 from workers.session import infra_trials, make_room, run_batch, unrun
+from workers.warmth import Warmth
 
 RESOURCE_WAIT_S = 1800.0
 """A batch waits so long in all: for its device, until that is fit, and for a shared processor."""
@@ -172,11 +173,12 @@ def _under_lease(
                 raise LeaseLost(f"{device_id}: left to a person: {hold.sentence}")
             waiting(why)
 
+        warmth = Warmth()
         if bench.record.transport == "adb":
-            _await_fit(batch, bench, client, device_s(), waiting_with_it)
+            warmth = Warmth(bench.device, _await_fit(batch, bench, client, device_s(), waiting_with_it))
         with exclusive(f"resource-{resource}", timeout_s=left_s(), on_wait=waiting_with_it):
             sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
-            _run(batch, bench, cases, client, sink, held, run)
+            _run(batch, bench, cases, client, sink, held, run, warmth)
 
 
 def _run(
@@ -187,6 +189,7 @@ def _run(
     sink: ResultSink,
     held: Held,
     run: RunWatch,
+    warmth: Warmth,
 ) -> None:
     """All together, but for those during which a worker died: they run alone, or no more."""
 
@@ -203,6 +206,7 @@ def _run(
         trouble: list[InfraError] = []
         with losses.noted(group):
             trials = run_batch(bench, batch, group, store, sink.progress, still_ours, trouble.append)
+            trials = warmth.told(trials)
             for trial in trials:
                 sink.insert(trial, held.lease)
         if (news := _news(trials, trouble)) is not None:
@@ -211,8 +215,12 @@ def _run(
 
 def _await_fit(
     batch: Batch, bench: Bench, client: RedisClient, timeout_s: float, waiting: Callable[[str], None]
-) -> None:
-    """Until a phone is awake, cool, charged and has room, which blobs of earlier batches may take."""
+) -> Vitals:
+    """Until a phone is awake, cool, charged and has room, which blobs of earlier batches may take.
+
+    Returns:
+        What it starts with.
+    """
     device_id, enough = bench.record.device_id, Gates().free_bytes
 
     def vitals(at: float) -> Vitals:
@@ -225,7 +233,7 @@ def _await_fit(
         tell(client, device_id, found)
         return found
 
-    admit(device_id, vitals, timeout_s=timeout_s, on_wait=waiting)
+    return admit(device_id, vitals, timeout_s=timeout_s, on_wait=waiting)
 
 
 def _news(trials: Sequence[Trial], trouble: Sequence[InfraError]) -> News | None:

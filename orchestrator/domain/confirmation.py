@@ -55,6 +55,7 @@ class Duel:
     gpu_hz: list[Number] = field(default_factory=list[Number])
     temp_mc: list[Number] = field(default_factory=list[Number])
     throttled: list[bool] = field(default_factory=list[bool])
+    """Held below its clock, or too warm."""
     why: str = ""
     """Why there is no answer: the phone went, a shader is gone, a run failed."""
     clock: Literal["", "gpu", "wall"] = ""

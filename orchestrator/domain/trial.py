@@ -97,7 +97,10 @@ class Sensors:
 
     gpu_hz: list[int] = field(default_factory=list[int])
     temp_mc: list[int] = field(default_factory=list[int])
+    """Of the GPU or the SoC."""
     throttled: bool | None = None
+    battery_mc: int | None = None
+    """The warmer of before and after the batch: a phone's case is about as warm. None: not told."""
 
 
 @dataclass(frozen=True, slots=True)

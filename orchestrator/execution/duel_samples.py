@@ -9,6 +9,7 @@ import numpy as np
 
 from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.confirm import LOOKS, Interleaved, decision
+from orchestrator.analysis.speed.night import Samples
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.trials import samples_of
 from orchestrator.domain.confirmation import Duel, Wanted
@@ -38,7 +39,8 @@ def duel_of(wanted: Wanted, trials: Sequence[Trial | None], why: str = "") -> Du
     at = [n for n, t in enumerate(own) if t is not None]
     seen = samples_of([t for t in own if t is not None])
     latency[0, at], hz[0, at] = rows.median(seen.latency_ns), rows.median(seen.gpu_hz)
-    temp[0, at], throttled[0, at] = rows.median(seen.temp_mc), seen.throttled.any(axis=1)
+    temp[0, at] = rows.median(seen.temp_mc)
+    throttled[0, at] = (seen.throttled | seen.hot()).any(axis=1)
     found = decision(Interleaved(latency, hz, temp, throttled), wanted.threshold or RULE.threshold)
     return Duel(
         wanted=wanted,
@@ -53,9 +55,17 @@ def duel_of(wanted: Wanted, trials: Sequence[Trial | None], why: str = "") -> Du
         gpu_hz=hz[0].tolist(),
         temp_mc=temp[0].tolist(),
         throttled=throttled[0].tolist(),
-        why=why,
+        why=why or ("" if found.valid else _nothing_counts(seen, len(trials))),
         clock=clock,
     )
+
+
+def _nothing_counts(seen: Samples, samples: int) -> str:
+    """Another look would show the same."""
+    hot, throttled = (int(flags.any(axis=1).sum()) for flags in (seen.hot(), seen.throttled))
+    words = [(samples - len(seen.latency_ns), "not timed"), (hot, "too warm"), (throttled, "throttled")]
+    told = ", ".join(f"{n} {what}" for n, what in words if n)
+    return f"no pair of {samples} samples counts: {told or 'neighbours were in two clock states'}"
 
 
 def unanswered(wanted: Wanted, why: str) -> Duel:

@@ -4,13 +4,11 @@ Summaries are worked out once, when a run is stored; the raw samples stay beside
 keeps them. Logs and tensors stay in the run's folder and in the blob store.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from orchestrator.analysis.speed.night import Nights, Samples, summarise
+from orchestrator.analysis.speed.night import Nights, summarise
 from orchestrator.analysis.speed.rows import Floats
+from orchestrator.analysis.speed.trials import samples_of
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
 
@@ -45,6 +43,7 @@ COLUMNS = {
     "samples_ns": "bigs",
     "gpu_hz": "bigs",
     "temp_mc": "counts",
+    "battery_mc": "count",
     "compile_ns": "bigs",
     "first_ns": "big",
     # Numerics: the worst of the trial's outputs.
@@ -89,32 +88,6 @@ def ordered(results: RunResults) -> list[Trial]:
     return sorted(results.trials, key=lambda t: (t.case_id, t.device_id))
 
 
-def samples_of(trials: Sequence[Trial]) -> Samples:
-    """Raw samples of many trials, padded with NaN to the longest. A clock stands around each sample: the mean
-    of the readings before and after it."""
-    longest = max((len(t.timing.samples_ns) for t in trials if t.timing), default=0)
-    shape = (len(trials), max(longest, 1))
-    latency, hz, temp = (np.full(shape, np.nan) for _ in range(3))
-    throttled = np.zeros(shape, np.bool_)
-    for number, trial in enumerate(trials):
-        if trial.timing is None:
-            continue
-        n = len(trial.timing.samples_ns)
-        latency[number, :n] = trial.timing.samples_ns
-        if trial.sensors is not None:
-            hz[number, :n] = _around(trial.sensors.gpu_hz, n)
-            temp[number, :n] = _around(trial.sensors.temp_mc, n)
-            throttled[number, :n] = bool(trial.sensors.throttled)
-    return Samples(latency, hz, temp, throttled)
-
-
-def _around(readings: Sequence[int], n: int) -> Floats:
-    if len(readings) != n + 1:
-        return np.full(n, np.nan)
-    values = np.asarray(readings, np.float64)
-    return (values[:-1] + values[1:]) / 2
-
-
 def _row(trial: Trial, results: RunResults, soc: str, os_build: str) -> dict[str, Any]:
     info = results.cases[trial.case_id]
     timing, sensors = trial.timing, trial.sensors
@@ -139,6 +112,7 @@ def _row(trial: Trial, results: RunResults, soc: str, os_build: str) -> dict[str
         "samples_ns": timing.samples_ns if timing else [],
         "gpu_hz": sensors.gpu_hz if sensors else [],
         "temp_mc": sensors.temp_mc if sensors else [],
+        "battery_mc": sensors.battery_mc if sensors else None,
         "compile_ns": timing.compile_ns if timing else [],
         "first_ns": timing.first_ns if timing else 0,
         "outputs": len(trial.outputs),

@@ -75,7 +75,7 @@ def differences(samples: Interleaved, rule: Rule = RULE) -> Floats:
     fours, rest = divmod(samples.latency_ns.shape[1], 4)
     if rest:
         raise ValueError(f"{4 * fours + rest} interleaved samples: whole fours A B B A are needed")
-    good = (samples.latency_ns > 0) & ~samples.throttled & ~(samples.temp_mc > rule.ceiling_mc)
+    good = (samples.latency_ns > 0) & ~samples.throttled & ~(samples.temp_mc > rule.die_ceiling_mc)
     times = np.where(good, np.log(np.where(good, samples.latency_ns, 1.0)), np.nan)
     clocked = np.all(~good | (samples.gpu_hz > 0), axis=1)[:, None]
     at = 4 * indices(fours)

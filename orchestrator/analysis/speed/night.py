@@ -52,9 +52,16 @@ class Samples:
     gpu_hz: Floats
     """(series, n) around each sample; NaN or 0 where the device shows none."""
     temp_mc: Floats
-    """(series, n); NaN where unknown."""
+    """(series, n) of the GPU or the SoC; NaN where unknown."""
     throttled: Bools
     """(series, n)"""
+    battery_mc: Floats | None = None
+    """(series,) likewise, of the battery around the batch; None: of no series."""
+
+    def hot(self, rule: Rule = RULE) -> Bools:
+        """(series, n) Over one of the ceilings."""
+        die: Bools = self.temp_mc > rule.die_ceiling_mc
+        return die if self.battery_mc is None else die | (self.battery_mc > rule.ceiling_mc)[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ def summarise(samples: Samples, usual_hz: Floats | None = None, rule: Rule = RUL
 def _summarise(samples: Samples, usual_hz: Floats, rule: Rule) -> Nights:
     timed = samples.latency_ns > 0  # False for NaN
     throttled = timed & samples.throttled
-    hot = timed & ~throttled & (samples.temp_mc > rule.ceiling_mc)
+    hot = timed & ~throttled & samples.hot(rule)
     good = timed & ~throttled & ~hot
     times = np.where(good, np.log(np.where(timed, samples.latency_ns, 1.0)), np.nan)
     n_measured, n_good = _count(timed), _count(good)
@@ -186,8 +193,13 @@ def _count(flags: Bools) -> Ints:
 
 def _part(samples: Samples, at: int) -> Samples:
     part = slice(at, at + _CHUNK)
+    battery = samples.battery_mc
     return Samples(
-        samples.latency_ns[part], samples.gpu_hz[part], samples.temp_mc[part], samples.throttled[part]
+        samples.latency_ns[part],
+        samples.gpu_hz[part],
+        samples.temp_mc[part],
+        samples.throttled[part],
+        battery[part] if battery is not None else None,
     )
 
 

@@ -17,7 +17,10 @@ class Rule:
     ramp: float = 0.10
     """Between the first and the last third of a trial's times: more is a device that was not in one state."""
     ceiling_mc: int = 40_000
-    """Samples of a warmer device are left out: an app's users hold a phone that is not yet throttled."""
+    """Of the battery. Samples of a warmer phone are left out: users hold one that is not yet slowed down."""
+    die_ceiling_mc: int = 85_000
+    """Of the GPU or the SoC, which work alone makes much warmer than a battery: about here governors begin to
+    hold clocks, and not all of them say so."""
 
     min_shift_series: int = 10
     """Fewer variants of a device-night give no common shift: it would be their own change."""

@@ -17,7 +17,7 @@ def samples_of(trials: Sequence[Trial]) -> Samples:
     higher temperature of the two readings around it. It says once a trial whether the device was throttled.
     """
     times = [t.timing.samples_ns if t.timing is not None else [] for t in trials]
-    shape = (len(trials), max((len(t) for t in times), default=0))
+    shape = (len(trials), max((len(t) for t in times), default=1))
     latency, hz, temp = (np.full(shape, np.nan) for _ in range(3))
     throttled = np.zeros(shape, np.bool_)
     for row, (trial, taken) in enumerate(zip(trials, times, strict=True)):
@@ -27,7 +27,11 @@ def samples_of(trials: Sequence[Trial]) -> Samples:
         hz[row, : len(known)] = known
         temp[row, :n] = _warmest(n, trial.sensors)
         throttled[row, :n] = trial.sensors is not None and trial.sensors.throttled is True
-    return Samples(latency, hz, temp, throttled)
+    return Samples(latency, hz, temp, throttled, np.array([_battery(t.sensors) for t in trials], np.float64))
+
+
+def _battery(sensors: Sensors | None) -> float:
+    return np.nan if sensors is None or sensors.battery_mc is None else sensors.battery_mc
 
 
 def _warmest(samples: int, sensors: Sensors | None) -> Floats:

@@ -273,7 +273,7 @@ class _Made:
                 "threshold": math.log(1.02),
                 "q": 0.05,
                 "min_in_state": 5,
-                "ceiling_mc": 40_000,
+                "die_ceiling_mc": 85_000,
                 "power": 0.8,
             },
         )

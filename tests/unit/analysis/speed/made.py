@@ -10,14 +10,20 @@ MS = 1e6
 HZ = 900e6
 
 
-def samples(*rows: list[float], hz: Floats | None = None, temp_c: Floats | None = None) -> Samples:
+def samples(
+    *rows: list[float], hz: Floats | None = None, temp_c: Floats | None = None, battery_c: float | None = None
+) -> Samples:
     """Rows in milliseconds, padded with NaN."""
     width = max(len(r) for r in rows)
     ms = np.array([[*r, *[np.nan] * (width - len(r))] for r in rows], np.float64)
     nan = np.full(ms.shape, np.nan)
     temps = nan if temp_c is None else np.asarray(temp_c, np.float64) * 1000
     return Samples(
-        ms * MS, nan if hz is None else np.asarray(hz, np.float64), temps, np.zeros(ms.shape, np.bool_)
+        ms * MS,
+        nan if hz is None else np.asarray(hz, np.float64),
+        temps,
+        np.zeros(ms.shape, np.bool_),
+        None if battery_c is None else np.full(len(ms), battery_c * 1000),
     )
 
 

@@ -63,9 +63,23 @@ def test_g4_05_a_ramp_without_a_thermal_status_is_no_number() -> None:
 
 def test_g4_05_a_run_at_41_degrees_is_over_the_ceiling() -> None:
     """G4-05: every sample is left out and counted, and the night is inconclusive."""
-    night = summarise(samples([10.0] * 20, temp_c=np.full((1, 20), 41.0)))
+    night = summarise(samples([10.0] * 20, battery_c=41.0))
     assert reason(night) is Reason.FEW_GOOD
     assert night.hot[0] == 20
+    assert reason(summarise(samples([10.0] * 20, battery_c=40.0))) is Reason.NONE
+
+
+def test_a_gpu_is_warmer_than_a_battery_may_be() -> None:
+    """A die at 60 °C is a phone at work, and a server's GPU at rest: an H200 lost every pair of a duel."""
+    night = summarise(samples([10.0] * 20, temp_c=np.full((1, 20), 60.0), battery_c=36.0))
+    assert reason(night) is Reason.NONE
+    assert night.hot[0] == 0
+
+
+def test_warm_batteries_are_told_of_many_series_at_once() -> None:
+    made = samples(*[[10.0] * 20 for _ in range(5)], battery_c=0.0)
+    warm = replace(made, battery_mc=np.array([30_000, np.nan, 41_000, 40_000, 60_000]))
+    assert summarise(warm).hot.tolist() == [0, 0, 20, 0, 20]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +87,7 @@ def test_g4_05_a_run_at_41_degrees_is_over_the_ceiling() -> None:
 )
 def test_g4_05_warm_samples_are_left_out_one_by_one(hot: int, expected: Reason) -> None:
     """G4-05: five good ones are enough, four are not; the warm ones do not move the number."""
-    temps = np.array([[35.0] * (20 - hot) + [41.0] * hot])
+    temps = np.array([[75.0] * (20 - hot) + [86.0] * hot])
     night = summarise(samples([10.0] * (20 - hot) + [13.0] * hot, hz=np.full((1, 20), FAST), temp_c=temps))
     assert reason(night) is expected
     assert night.hot[0] == hot

@@ -16,7 +16,7 @@ from tests.unit.analysis.speed.made import samples
 def test_trials_become_rows_with_the_clock_and_warmth_around_each_sample() -> None:
     timed = replace(timing(), wall_ns=[10, 20], gpu_timer="absent")
     sensors = Sensors(gpu_hz=[100, 200, 300], temp_mc=[30, 50, 40], throttled=True)
-    one = replace(passing(case(), "phone"), timing=timed, sensors=sensors)
+    one = replace(passing(case(), "phone"), timing=timed, sensors=replace(sensors, battery_mc=33_100))
     two = replace(one, timing=replace(timed, wall_ns=[30]), sensors=None)
     three = replace(one, timing=None)
     made = samples_of([one, two, three])
@@ -24,13 +24,14 @@ def test_trials_become_rows_with_the_clock_and_warmth_around_each_sample() -> No
     np.testing.assert_array_equal(made.gpu_hz, [[150, 250], [np.nan] * 2, [np.nan] * 2])
     np.testing.assert_array_equal(made.temp_mc, [[50, 50], [np.nan] * 2, [np.nan] * 2])
     np.testing.assert_array_equal(made.throttled, [[True, True], [False] * 2, [False] * 2])
+    np.testing.assert_array_equal(made.battery_mc, [33_100, np.nan, 33_100])
 
 
 def test_one_reading_for_a_whole_trial_stands_for_all_its_samples() -> None:
     timed = replace(timing(), wall_ns=[10, 20, 30], gpu_timer="absent")
     made = samples_of([replace(passing(case(), "phone"), timing=timed, sensors=Sensors(temp_mc=[41_000]))])
     assert made.temp_mc[0].tolist() == [41_000] * 3
-    assert samples_of([]).latency_ns.shape == (0, 0)
+    assert samples_of([]).latency_ns.shape == (0, 1)
 
 
 HZ = np.full((1, 20), 900e6)
@@ -51,7 +52,7 @@ SLOW = np.array([[900e6] * 10 + [600e6] * 10])
         ),
         (samples([10.0] * 9), "9 samples: at least 10 are needed"),
         (
-            samples([10.0] * 20, temp_c=np.array([[41.0] * 16 + [30.0] * 4])),
+            samples([10.0] * 20, temp_c=np.array([[86.0] * 16 + [70.0] * 4])),
             "4 good samples of 20: at least 5 are needed; 16 over the ceiling left out",
         ),
         (samples([10.0, 14.0] * 10), "two modes and neither prevails: 10 around 10 ms, 10 around 14 ms"),
