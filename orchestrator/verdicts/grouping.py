@@ -22,10 +22,10 @@ _WHY = {cause: why for why, cause in CAUSES.items()}
 _NAMING = ("api", "precision", "tile", "layout")
 """Axes that people call a single variant by."""
 _SAYS = {
-    "hash_changed": "another output than the night before",
-    "nmse_doubled": "NMSE at least twice the baseline's",
-    "limit_crossed": "outside of the tolerance",
-    "nondeterministic": "executions that differ",
+    "hash_changed": "another output",
+    "nmse_doubled": "NMSE at least doubled",
+    "limit_crossed": "outside of tolerance",
+    "nondeterministic": "results differ",
 }
 _LEAST = 2
 """Findings that are told as a share of variants."""
@@ -179,7 +179,7 @@ def _because(told: Told, *, drift: bool = False) -> str:
         case "device":
             return "this phone alone"
         case "environment":
-            return "neither code nor software changed"
+            return "same code and software"
 
 
 def _name(case: Case) -> str:

@@ -41,8 +41,7 @@ def month() -> Mapping[int, Night]:
         ),
         (
             "blur slower, no key changed",
-            "op=blur_tonemap on MT6989 since 27 Nov: 6 of 6 variants 6.3 % slower "
-            "(neither code nor software changed)",
+            "op=blur_tonemap on MT6989 since 27 Nov: 6 of 6 variants 6.3 % slower (same code and software)",
             "environment",
         ),
     ],
