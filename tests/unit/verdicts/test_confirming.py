@@ -20,11 +20,11 @@ from orchestrator.verdicts.judge import first_look, judge_run
 from tests.results_fixture import case, code_hash, device, info, passing, results, run_info, trial
 
 PHONES = ("phone-1", "phone-2", "phone-3")
-CASES = [case(seq=128 * n, tile=tile) for n in range(1, 9) for tile in ("16x16", "32x16")]
+CASES = [case(seq=128 * n, tile=tile) for n in range(1, 19) for tile in ("16x16", "32x16")]
 MOVED = CASES[5]
 NIGHTS = 9
 TONIGHT = "20261210T010000Z-smoke-aaaa"
-SAMPLES = 128
+SAMPLES = 64
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def night(number: int, change: Change, samples: int) -> RunResults:
         for phone in PHONES:
             tonight = point == MOVED and number == NIGHTS
             effect = change.effect if tonight and phone in change.phones else 0.0
-            log_ns = 16 + n / 10 + common[phone] + rng.normal(0, 0.002) + effect
+            log_ns = 14 + n / 10 + common[phone] + rng.normal(0, 0.002) + effect
             code = change.code if tonight else "1"
             trials.append(clocked(passing(point, phone, timed(log_ns, samples), run_id=run_id, code=code)))
     infos = [info(p, code=change.code if p == MOVED and number == NIGHTS else "1") for p in CASES]
