@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from reports.changes.events import Event
 from reports.changes.words import night, signed, tick
+from reports.numbers import significant
 from reports.svg.marks import SHAPES, mark
 from reports.svg.picture import Picture
 from reports.svg.scale import Scale, around, percent_ticks
@@ -46,7 +47,7 @@ def history_chart(
         picture.rect(start, TOP, WIDTH - RIGHT - start, HEIGHT - BOTTOM - TOP, "after")
     for value in percent_ticks(y) if unit == "latency" else _decades(y):
         picture.path(f"M{LEFT} {y.at(value):.1f}H{WIDTH - RIGHT}", "zero" if abs(value) < 1e-9 else "grid")
-        label = tick(value) if unit == "latency" else f"×{10**value:.3g}"
+        label = tick(value) if unit == "latency" else f"×{_short(10**value)}"
         picture.text(LEFT - 6, y.at(value) + 4, label, "ax", "end")
     every_nth = max(1, math.ceil(len(runs) / 10))
     for i, run in enumerate(runs):
@@ -92,6 +93,15 @@ def _decades(y: Scale) -> list[float]:
     every = (d + math.log10(f) for d in range(low, high + 1) for f in factors)
     inside = [t for t in every if y.low - 1e-9 <= t <= y.high + 1e-9]
     return inside[:: max(1, math.ceil(len(inside) / 8))]
+
+
+def _short(factor: float) -> str:
+    """``2``, ``0.1``, ``5e6``: there is little room beside an axis."""
+    return (
+        significant(factor, 1)
+        if 1e-3 <= factor < 1e4
+        else f"{factor:.0e}".replace("e+0", "e").replace("e-0", "e-")
+    )
 
 
 def lettered(events: Sequence[Event]) -> list[tuple[str, Event]]:
