@@ -67,7 +67,8 @@ def judge_ended(
 
     Args:
         folder: of the run; findings.json and best.json are written there.
-        store: False where it was stored when it ended.
+        store: False where it was stored when it ended. Who asks for a report again gets the scan for slow
+            drift with it, whatever the day.
         second_look: measures again what seems to have changed; once in a run's life.
     """
     if not results.trials:
@@ -101,7 +102,7 @@ def _judged(
         if confirmation is None and second_look is not None:
             asked = questions(first)
             confirmation = second_look(asked.wanted, asked.samples, asked.unpaid)
-        findings = judge_run(history, results, decided, confirmation, first)
+        findings = judge_run(history, results, decided, confirmation, first, scan=not store)
         best = best_variants(history, results.run.suite, results.run.run_id, results)
         files = [runs[run_id] for run_id in findings.nights]
         wanted = wanted_trials(results, findings, DETAILS)
