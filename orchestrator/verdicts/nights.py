@@ -19,7 +19,7 @@ from orchestrator.triage.restarts import Restarts
 NIGHTS = 90
 """That are looked at: the weekly scan's span; baselines take the last 14 accepted ones of these."""
 UNJUDGED = -1
-_MOVED = (SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
+MOVED = (SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Nights:
     def whole_accepted(self, device_id: str) -> Bools:
         """(nights,) that the phone as a whole is compared with."""
         said, epoch = self.whole_said[device_id], self.whole_epoch[device_id]
-        return ~np.isin(said, _MOVED) & (epoch == epoch[-1])
+        return ~np.isin(said, MOVED) & (epoch == epoch[-1])
 
     @property
     def past(self) -> Past:
@@ -155,7 +155,7 @@ def _restarted(
         for restart in restarts.of_series("speed", soc, device, case):
             later = runs >= restart.since
             epoch[row] += later
-            told = later & (runs <= restart.seen_in) & np.isin(said[row], _MOVED)
+            told = later & (runs <= restart.seen_in) & np.isin(said[row], MOVED)
             accepted[row] |= told & np.isfinite(table.log_ns[row])
         for restart in restarts.of_series("numerics", soc, device, case):
             numerics[row] += runs >= restart.since

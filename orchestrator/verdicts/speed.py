@@ -18,7 +18,7 @@ from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.verdicts import Turns, Verdicts, verdicts
 from orchestrator.analysis.speed.whole import Whole, judge_whole, phone_shifts
 from orchestrator.domain.confirmation import Duel, Wanted
-from orchestrator.verdicts.nights import Nights
+from orchestrator.verdicts.nights import MOVED, Nights
 
 UNKNOWN_SOC = "unknown"
 T = TypeVar("T", bound=Hashable)
@@ -131,7 +131,7 @@ def judge(nights: Nights, soc_of: Mapping[str, str], thresholds: Mapping[str, fl
         soc=soc,
         code_changed=changed,
         threshold=np.array([np.log1p(thresholds.get(case, np.expm1(RULE.threshold))) for _, case in tests]),
-        sentinel=nights.sentinel & ~changed[test] if len(test) else nights.sentinel,
+        sentinel=nights.sentinel & ~changed[test] & ~_moved_before(nights),
     )
     night = analyse(matrix, nights.past, nights.tonight)
     second = Second.none(len(tests), len(test))
@@ -195,6 +195,16 @@ def _code_changed(nights: Nights, test: Ints, tests: int) -> Bools:
     before = code[np.arange(len(code)), last]
     other = counted.any(axis=1) & (code[:, -1] >= 0) & (before != code[:, -1])
     return np.bincount(test[other], minlength=tests) > 0
+
+
+def _moved_before(nights: Nights) -> Bools:
+    """(series,) Told to have moved the last time: no sentinel. A driver that slowed most of a phone's frozen
+    cases would make all others look faster."""
+    said = nights.said[:, :-1]
+    if not said.shape[1]:
+        return np.zeros(len(said), np.bool_)
+    last = said.shape[1] - 1 - (said >= 0)[:, ::-1].argmax(axis=1)
+    return np.isin(said[rows.indices(len(said)), last], MOVED)
 
 
 def _numbered(names: list[T]) -> tuple[list[T], Ints]:
