@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.analysis.summary import Summary
 from orchestrator.cli.judged import SecondLook, judge_ended
-from orchestrator.cli.output import print_json, result
+from orchestrator.cli.output import print_json, result, say
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.gate import Gate
 from orchestrator.domain.results import RunResults
@@ -60,9 +60,8 @@ def finish_run(
 
     What ``gate`` leaves open is as the run was started.
     """
-    out, previous = settings.out, None
-    if results.previous_run and (out / "runs" / results.previous_run / "results.json").is_file():
-        previous = load_results(out / "runs" / results.previous_run)
+    out = settings.out
+    previous = _previous(out, results)
     judged = judge_ended(results, folder.path, settings, store=newest, second_look=second_look)
     reports = write_reports(
         results,
@@ -80,6 +79,17 @@ def finish_run(
     if newest and folder.path.name >= _latest_id(out):
         point_latest(out, folder.path.name)
     return Finished(folder, reports)
+
+
+def _previous(out: Path, results: RunResults) -> RunResults | None:
+    """The run to compare with. One that cannot be read any more costs the comparison, not the report."""
+    if not results.previous_run or not (out / "runs" / results.previous_run / "results.json").is_file():
+        return None
+    try:
+        return load_results(out / "runs" / results.previous_run)
+    except UsageError as e:
+        say(f"warning: {e}: the report compares with no earlier run")
+        return None
 
 
 def finished_results(out: Path, name: str) -> RunResults:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from orchestrator.cli.decisions import decided_for
 from orchestrator.cli.history import open_history
 from orchestrator.cli.output import say
@@ -23,6 +25,7 @@ SecondLook = Callable[[Sequence[Wanted], int, int], Confirmation | None]
 """Questions, samples of the whole night, and questions beyond the budget → what was measured again."""
 DETAILS = 120
 """Findings whose nights are shown one by one, SoCs in turn; the table has them all."""
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,16 @@ def judge_ended(
     try:
         return _judged(results, folder, settings, store=store, second_look=second_look)
     except TilefarmError as e:
-        again = f"tilefarm db store {results.run.run_id}"
-        say(f"warning: the history says nothing of this run: {e}. Put it in later with `{again}`")
-        return JudgedRun(answered=False)
+        why = str(e)
+    except Exception as e:  # a full disk, a fault of ours: it must not cost the report of a whole night
+        log.exception("unexpected", run=results.run.run_id)
+        why = f"{type(e).__name__}: {e}"
+    run_id = results.run.run_id
+    say(
+        f"warning: the history says nothing of this run: {why}. Put it in later with `tilefarm db store "
+        f"{run_id}`, then judge it with `tilefarm report {run_id}`"
+    )
+    return JudgedRun(answered=False)
 
 
 def _judged(
