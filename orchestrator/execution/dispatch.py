@@ -96,6 +96,8 @@ class Dispatcher:
         self._waiting_since: dict[str, str] = {}
         self._rivals: Sequence[RunState] = ()
         self._moves: dict[str, frozenset[tuple[str, int, str]]] = {}
+        self._there: frozenset[str] = frozenset()
+        """Devices with a worker, when it was looked last."""
         self._epoch = ""
         self._after = "0"
         self._look_at = self._tell_at = -1.0
@@ -223,9 +225,10 @@ class Dispatcher:
             ):
                 self._farm.send(batch, self._state.lane)
                 lane.sent(batch)
-            if lane.flights and not lane.aged and too_old(self._state.lane, self._now() - lane.last_begun):
+            waiting = lane.next_in_queue
+            if waiting and not lane.aged and too_old(self._state.lane, self._now() - lane.last_begun):
                 # The nightly lane's copy does no harm: its cases will be done when it comes up.
-                self._farm.send(next(iter(lane.flights.values()))[0], "ondemand")
+                self._farm.send(waiting, "ondemand")
                 lane.aged = True
 
     def _worth_sending(self, lane: Lane) -> bool:
@@ -259,7 +262,8 @@ class Dispatcher:
 
     def _hear(self, lane: Lane, news: Progress) -> None:
         if news.state == "batch":
-            lane.last_begun, lane.running, lane.aged, lane.why = self._now(), True, False, ""
+            lane.last_begun, lane.aged, lane.why = self._now(), False, ""
+            lane.begin(news.detail)
         elif news.state == "waiting":
             lane.why = news.detail
 
@@ -283,10 +287,12 @@ class Dispatcher:
         watcher.trial(trial)
 
     def _stand_ins(self, lane: Lane, job: CaseJob) -> tuple[str, ...]:
-        """Phones with a worker that may do a case instead of those that have tried it; empty: nobody."""
+        """Phones with a worker that may do a case instead of those that have tried it; empty: nobody.
+
+        Asks nobody: an outage in the middle of several results would leave the others unsettled.
+        """
         tried = self._tried[lane.target, job.case_id]
-        there = self._farm.registrations().keys()
-        return tuple(sorted(d for d in self._able(lane, job.case_id) if d in there and d not in tried))
+        return tuple(sorted((self._able(lane, job.case_id) & self._there) - tried))
 
     def _able(self, lane: Lane, case_id: str) -> set[str]:
         if lane.pool:
@@ -352,6 +358,7 @@ class Dispatcher:
 
     def _meet_workers(self, registrations: Mapping[str, Registration]) -> list[Lane]:
         """Note who serves each device; returns lanes of which a worker is another one than before."""
+        self._there = frozenset(registrations)
         changed: list[Lane] = []
         for lane in self._lanes.values():
             before = dict(lane.workers)

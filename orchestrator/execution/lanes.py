@@ -79,8 +79,8 @@ class Lane:
     last_seen: float = 0.0
     last_news: float = 0.0
     last_begun: float = 0.0
-    running: bool = False
-    """A batch of it was heard to begin, and its cases are not all in."""
+    begun: set[str] = field(default_factory=set[str])
+    """Ids of the flights that were heard to begin."""
     aged: bool = False
     """A copy of its next batch stands in the on-demand lane."""
     redispatches: int = 0
@@ -105,6 +105,21 @@ class Lane:
     @property
     def left_s(self) -> float:
         return self.planned_ms / 1000 * self.pace.factor
+
+    @property
+    def running(self) -> bool:
+        """A batch of it has begun, and its cases are not all in."""
+        return bool(self.begun)
+
+    @property
+    def next_in_queue(self) -> Batch | None:
+        """The first batch that was sent and has not begun."""
+        return next((batch for i, (batch, _) in self.flights.items() if i not in self.begun), None)
+
+    def begin(self, batch_id: str) -> None:
+        """One of an earlier dispatcher, or sent before a recall, is none of the flights."""
+        if batch_id in self.flights:
+            self.begun.add(batch_id)
 
     def settle(self, trial: Trial) -> CaseJob | None:
         """Strike a case off; None where nobody waited for it any more."""
@@ -131,13 +146,14 @@ class Lane:
         self.elsewhere.clear()
         self.later.clear()
         self.flights.clear()
-        self.running = False
+        self.begun.clear()
         return count
 
     def recall(self) -> None:
         """What was sent is to be sent once more: its worker died, or the queue was lost."""
         self.flights.clear()
-        self.running = self.aged = False
+        self.begun.clear()
+        self.aged = False
 
     def due(
         self, blob_store: str, run_id: str, limits: BatchLimits, now: float, soc_of: Mapping[str, str]
@@ -199,8 +215,9 @@ class Lane:
     def _land(self) -> None:
         """Flights with all their results in are over."""
         self.flights = {i: f for i, f in self.flights.items() if not f[1].isdisjoint(self.outstanding)}
+        self.begun &= self.flights.keys()
         if not self.flights:
-            self.running = self.aged = False
+            self.aged = False
 
     def _canary(self, canary: CanaryJob, shared: bool) -> CanaryJob:
         """What another phone's canary took says nothing: a batch for several has no expected latency."""

@@ -1,10 +1,13 @@
 """A Redis that goes away, and comes back with or without what was in it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from orchestrator.domain.errors import BrokerUnavailable
+from orchestrator.domain.event import Registration
+from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.dispatch import DispatchLimits
 from orchestrator.execution.lanes import BatchLimits
 from tests.unit.execution.fake_farm import FakeFarm, Notes, passes, silent
@@ -62,3 +65,21 @@ def test_an_outage_beyond_the_limit_ends_the_command(farm: FakeFarm, notes: Note
     with pytest.raises(BrokerUnavailable):
         dispatch(farm, new_folder(tmp_path, {"phone": [job(1)]}), notes)
     assert farm.clock < 1000 + 15, "a private Redis never comes back"
+
+
+def test_an_outage_amid_results_leaves_none_of_them_unsettled(
+    farm: FakeFarm, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis answers with results of which the first is ``infra``, and is away a moment later."""
+    there, answers = farm.registrations(), iter([True, False])
+
+    def registrations(_farm: FakeFarm) -> Mapping[str, Registration]:
+        if next(answers, True):
+            return there
+        raise BrokerUnavailable("broker redis://made-up: away")
+
+    monkeypatch.setattr(FakeFarm, "registrations", registrations)
+    farm.verdicts = lambda j: Verdict.INFRA if (j.case_id, j.attempt) == ("case-0", 1) else Verdict.PASS
+    folder = new_folder(tmp_path, {"phone": [job(n) for n in range(3)]})
+    assert dispatch(farm, folder, notes, limits=PATIENT) == {}
+    assert [t.case_id for t in notes.trials] == ["case-1", "case-2", "case-0"]

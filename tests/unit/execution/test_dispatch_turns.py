@@ -96,6 +96,38 @@ def test_nightly_work_that_waits_for_long_has_one_turn_among_runs_on_demand(
     assert len({batch.batch_id for batch, _ in farm.sent}) == 1, "copies of one batch"
 
 
+def test_what_follows_a_batch_waits_and_is_what_is_copied(
+    farm: FakeFarm, notes: Notes, tmp_path: Path
+) -> None:
+    """While one batch runs nothing waits; once it is over, the next one does, though it was sent long ago."""
+    folder = new_folder(tmp_path, {"phone": [job(n) for n in range(20)]}, "nightly")
+    farm.verdicts = silent
+    polls = int(AGE_S / 0.5)
+    waited: list[bool] = []
+
+    def told() -> None:
+        waited.append(bool(farm.states[-1].targets[0].waiting_since))
+
+    def begin(number: int) -> None:
+        farm.tell(RUN, Progress("phone", "batch", detail=farm.sent[number][0].batch_id))
+
+    def end(number: int) -> None:
+        for case in farm.sent[number][0].cases:
+            farm.tell(RUN, trial_of(RUN, "phone", case, Verdict.PASS))
+
+    farm.at_poll = {
+        10: lambda: begin(0),
+        20: told,
+        2 * polls: lambda: end(0),
+        2 * polls + 10: told,
+        2 * polls + 20: lambda: end(1),
+    }
+    assert dispatch(farm, folder, notes) == {}
+    assert waited == [False, True]
+    running, following, copy = (batch for batch, _ in farm.sent)
+    assert copy == following != running
+
+
 def test_who_waits_behind_others_that_get_on_is_not_stalled(
     farm: FakeFarm, notes: Notes, tmp_path: Path
 ) -> None:
