@@ -223,16 +223,16 @@ class History:
             if run.verdicts
             and (why := trial_files.check(self.verdict_files / run.verdicts, run.verdicts_sha256))
         ]
-        strays = sorted(path.name for path in self._strays(list(runs.values())))
-        return faults + [
-            Fault(name, "no run refers to it: a crash, or a later result of its run", "tilefarm db compact")
-            for name in strays
-        ]
+        known = {run.run_id for run in runs.values()}
+        return faults + [_stray_fault(path, known) for path in sorted(self._strays(list(runs.values())))]
 
     def compact(self) -> list[str]:
-        """Remove files that no run refers to; returns their names."""
+        """Remove files that no run refers to; returns their names. Whole files of runs that the database does
+        not know are left: with another database than the farm's, those are all nights that there are."""
         with self._alone():
-            strays = self._strays(self.runs())
+            runs = self.runs()
+            known = {run.run_id for run in runs}
+            strays = [path for path in self._strays(runs) if not _stranger(path, known)]
             for path in strays:
                 path.unlink()
         return sorted(p.name for p in strays)
@@ -293,6 +293,27 @@ class History:
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _stranger(stray: Path, known: Collection[str]) -> str:
+    """Run id of a whole file whose run is not ``known``; empty: it is none."""
+    run_id = stray.name.rpartition("-")[0]
+    if run_id in known or stray.name.startswith("."):
+        return ""
+    try:
+        trial_files.format_of(stray)
+    except InfraError:
+        return ""
+    return run_id
+
+
+def _stray_fault(stray: Path, known: Collection[str]) -> Fault:
+    if run_id := _stranger(stray, known):
+        why = "no run refers to it, and the database does not know its run: a crash, or another database"
+        return Fault(stray.name, why, f"check TILEFARM_DATABASE, then tilefarm db store {run_id}")
+    return Fault(
+        stray.name, "no run refers to it: a crash, or a later result of its run", "tilefarm db compact"
+    )
 
 
 def _usual(results: RunResults, usual_hz: Mapping[tuple[str, str], float] | None) -> Floats | None:

@@ -90,13 +90,14 @@ def _repeating(schema: Arrow) -> list[str]:
 
 
 def read(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """All rows, with these columns.
+    """All rows, with those of these columns that the file has: an earlier version wrote fewer.
 
     Raises:
         InfraError: missing or damaged.
     """
     try:
-        return _parquet.read_table(path, columns=list(columns)).to_pylist()
+        there = set(_parquet.read_schema(path).names)
+        return _parquet.read_table(path, columns=[c for c in columns if c in there]).to_pylist()
     except (OSError, ValueError, _pa.ArrowInvalid) as e:
         raise InfraError(f"{path}: {e}. `tilefarm db check` says what to do") from e
 

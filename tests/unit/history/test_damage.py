@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.domain.errors import InfraError, UsageError
 from orchestrator.history import trial_files
+from orchestrator.history.database import StoredRun
 from orchestrator.history.history import Fault, History
 from orchestrator.history.query import night_table, one_series
 from orchestrator.history.trial_rows import COLUMNS, rows_of
@@ -85,6 +86,31 @@ def test_a_file_that_nothing_refers_to_is_found_and_compact_removes_it(stored: H
     fault = the_fault(stored)
     assert (fault.what, fault.repair) == (stray.name, "tilefarm db compact")
     assert stored.compact() == [stray.name]
+    assert stored.check() == []
+
+
+def test_compact_with_another_database_than_the_farm_s_removes_no_night(
+    stored: History, tmp_path: Path
+) -> None:
+    """As in a shell that lacks the TILEFARM_DATABASE of the nightly job."""
+    other = History(f"sqlite:///{tmp_path}/other.db", stored.folder)
+    try:
+        assert other.compact() == []
+        repairs = {fault.repair for fault in other.check()}
+        assert repairs == {f"check TILEFARM_DATABASE, then tilefarm db store {run}" for run in (RUN, OTHER)}
+    finally:
+        other.close()
+    assert stored.check() == []
+
+
+def test_retention_reads_files_of_an_earlier_version(stored: History) -> None:
+    older = {name: kind for name, kind in COLUMNS.items() if name not in ("battery_mc", "cosine")}
+    name, digest = trial_files.write(stored.files, RUN, older, rows_of(night()))
+    with stored.database.session() as session:
+        run = session.get_one(StoredRun, RUN)
+        run.file, run.sha256 = name, digest
+    stored.compact()
+    assert stored.drop_samples("2027-01-01") == [RUN, OTHER]
     assert stored.check() == []
 
 
