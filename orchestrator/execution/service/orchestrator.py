@@ -248,7 +248,7 @@ class Orchestrator:
         run_id = run.submission.run_id
         if run.begun and (outcome := self._house.outcome(run_id)) is not None:
             run.outcome = outcome  # it came to its end while no service was there to notice
-        elif not run.taken and (why := self._farm.cancelled(run_id)):
+        elif not run.taken and not self._house.made(run_id) and (why := self._farm.cancelled(run_id)):
             self._farm.publish(replace(self._state(run), phase="cancelled", why=why, updated_at=_utc_now()))
             self._strike_off(run_id)
         elif not run.taken:

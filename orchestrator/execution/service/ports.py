@@ -83,6 +83,10 @@ class House(Protocol):
         """
         ...
 
+    def made(self, run_id: str) -> bool:
+        """The run has its folder, and so results, or at least a report to come."""
+        ...
+
     def busy(self, run_id: str) -> bool:
         """Another process carries the run out, such as a child of a service that was killed."""
         ...

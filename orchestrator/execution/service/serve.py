@@ -125,6 +125,9 @@ class ThisHost:
     def take(self, submission: Submission) -> None:
         self._taken.take(submission)
 
+    def made(self, run_id: str) -> bool:
+        return self._taken.made(run_id)
+
     def busy(self, run_id: str) -> bool:
         try:
             with RunFolder(self._out / "runs" / run_id).only_one():

@@ -55,6 +55,10 @@ class Taken:
                 log.warning("not gone on with", error=str(e))
         return found
 
+    def made(self, run_id: str) -> bool:
+        """Is the run's folder there, whole?"""
+        return (self._out / "runs" / run_id / "manifest.json").is_file()
+
     def take(self, submission: Submission) -> None:
         """Make the run's folder, whole or not at all.
 
@@ -64,7 +68,7 @@ class Taken:
         """
         write_atomically(self._folder / f"{submission.run_id}.json", to_json(submission))
         path = self._out / "runs" / submission.run_id
-        if (path / "manifest.json").is_file():
+        if self.made(submission.run_id):
             return
         store = BlobStore(submission.blob_store)
         where = f"{submission.run_id}: manifest {submission.manifest[:12]}"

@@ -95,6 +95,8 @@ class FakeHouse:
     taking: Callable[[Submission], None] = lambda _: None
     starting: Callable[[Submission], None] = lambda _: None
     forgetting: Callable[[str], None] = lambda _: None
+    folders: set[str] = field(default_factory=set[str])
+    """Runs whose folder was made."""
     elsewhere: set[str] = field(default_factory=set[str])
     """Runs that another process carries out."""
     clock: float = 1000.0
@@ -108,6 +110,10 @@ class FakeHouse:
     def take(self, submission: Submission) -> None:
         self.on_disk[submission.run_id] = submission
         self.taking(submission)
+        self.folders.add(submission.run_id)
+
+    def made(self, run_id: str) -> bool:
+        return run_id in self.folders
 
     def busy(self, run_id: str) -> bool:
         return run_id in self.elsewhere

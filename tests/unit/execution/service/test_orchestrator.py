@@ -256,6 +256,22 @@ def test_a_run_that_was_cancelled_while_it_ran_has_its_report_and_says_so(bench:
     assert state.report
 
 
+def test_a_run_that_was_cancelled_while_the_service_was_down_has_its_report_too(bench: Bench) -> None:
+    """What it measured before stays."""
+    bench.farm.submit(ONE)
+    bench.tick()
+    bench.house.die(ONE.run_id)
+    bench.farm.ended[ONE.run_id] = "cancelled by bob@desk"
+    bench.restart()
+    bench.tick()
+    assert len(bench.house.children[ONE.run_id]) == 2, "a child that finds it cancelled, and reports"
+    bench.house.end(ONE.run_id, exit_code=3)
+    bench.tick()
+    state = bench.farm.states[ONE.run_id]
+    assert (state.phase, state.exit_code, bool(state.report)) == ("cancelled", 3, True)
+    assert not bench.house.on_disk
+
+
 def test_the_service_ends_in_order_and_its_successor_goes_on(bench: Bench) -> None:
     bench.farm.submit(ONE)
     bench.tick()

@@ -39,7 +39,9 @@ def test_a_run_arrives_as_it_was_handed_in_however_often_it_is_taken(
     failed = replace(trial(case(), "local-1"), run_id=RUN_ID)
     submission = prepared(tmp_path / "client", store, [failed])
     taken = Taken(tmp_path / "server")
+    assert not taken.made(RUN_ID)
     taken.take(submission)
+    assert taken.made(RUN_ID)
     ours, theirs = (RunFolder(tmp_path / who / "runs" / RUN_ID) for who in ("server", "client"))
     assert ours.manifest() == theirs.manifest()
     assert list(ours.trials().values()) == [failed]
