@@ -260,6 +260,11 @@ class Changes:
         return any(soc.moved for soc in self.socs)
 
     @property
+    def judged(self) -> bool:
+        """The speed of some variant; until a suite has a week of nights, two runs are compared beside it."""
+        return any(r.verdict in ("same", "regressed", "improved") for r in self.findings.series)
+
+    @property
     def unwell(self) -> Sequence[PhoneNights]:
         return [p for soc in self.socs for p in soc.phones if p.items]
 
