@@ -8,6 +8,7 @@ from dataclasses import replace
 import redis
 import structlog
 from celery import Celery, Task
+from kombu.exceptions import OperationalError
 
 from orchestrator.domain.agent import News
 from orchestrator.domain.errors import InfraError, LeaseLost, RunCancelled, TilefarmError
@@ -31,6 +32,7 @@ from workers.leasing import Held, held_by, leased
 from workers.locks import exclusive
 from workers.losses import Losses
 from workers.news import tell
+from workers.patience import patiently
 from workers.results import ResultSink
 from workers.run_watch import RunWatch
 from workers.session import infra_trials, make_room, run_batch, unrun
@@ -52,16 +54,29 @@ def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) ->
     app = Celery("tilefarm", broker=broker_url)
     app.conf.update(celery_settings())
 
-    @app.task(name=RUN_BATCH_TASK, bind=True)
+    @app.task(name=RUN_BATCH_TASK, bind=True, shared=False)
     def run_batch_task(task: "Task[..., None]", message: object) -> None:  # pyright: ignore[reportUnusedFunction]
         batch = taken(message, bench, client)
         again = handle(batch, bench, client, holder) if batch is not None else None
         if again is not None:
             came_by = (task.request.delivery_info or {}).get("routing_key", "")
-            app.send_task(RUN_BATCH_TASK, args=[pack(again, MAX_BATCH_BYTES)], queue=str(came_by))
+            _hand_back(app, again, str(came_by))
             time.sleep(HAND_BACK_S)  # who is idle takes it meanwhile; our own queue waits no longer than this
 
     return app
+
+
+def _hand_back(app: Celery, batch: Batch, queue: str) -> None:
+    """Its message is acknowledged next: a batch that is in no queue then would be waited for in vain."""
+    text = pack(batch, MAX_BATCH_BYTES)
+
+    def send() -> None:
+        try:
+            app.send_task(RUN_BATCH_TASK, args=[text], queue=queue)
+        except (OperationalError, OSError) as e:
+            raise redis.ConnectionError(str(e)) from e
+
+    patiently("batch for other phones", send)
 
 
 def handle(

@@ -4,19 +4,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kombu.exceptions import OperationalError
 
 from orchestrator.domain.health import Vitals
 from orchestrator.domain.job import Batch
 from orchestrator.domain.lease import Hold
+from orchestrator.domain.names import RUN_BATCH_TASK
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
+from orchestrator.domain.wire import pack, unpack
 from orchestrator.execution.broker import Broker
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import FakeDevice, bench
 from tests.unit.workers.jobs import Stock
-from workers import locks, tasks
-from workers.tasks import HAND_BACKS, handle
+from workers import locks, patience, tasks
+from workers.tasks import HAND_BACKS, handle, make_app
 
 DEVICE = "fake-1"
 POOL = "pool0-sm8650"
@@ -111,3 +114,25 @@ def test_a_cancelled_runs_batch_is_handed_to_nobody(
     broker.close()
     assert handle(batch, bench(phone), client, "worker-1") is None
     assert trials(redis_url, "shared-over") == []
+
+
+def test_a_batch_is_handed_back_through_an_outage(
+    phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own message is acknowledged whatever happens: the batch would be in no queue any more."""
+    monkeypatch.setattr(patience, "POLL_S", 0.0)
+    monkeypatch.setattr(tasks, "HAND_BACK_S", 0.0)
+    app = make_app(redis_url, bench(phone), client, "worker-1")
+    answers, sent = iter([OperationalError("gone"), ConnectionResetError("gone")]), list[Batch]()
+
+    def send(name: str, *, args: list[str], queue: str) -> None:
+        del name, queue
+        if (error := next(answers, None)) is not None:
+            raise error
+        sent.append(unpack(Batch, args[0], "test"))
+
+    monkeypatch.setattr(app, "send_task", send)
+    batch = shared(stock, "shared-outage", "other")
+    app.tasks[RUN_BATCH_TASK](pack(batch))
+    assert sent == [replace(batch, handed_back=1)]
+    app.close()
