@@ -24,6 +24,7 @@ from reports.scope import (
     scope_note,
     uncounted,
 )
+from reports.terminal_changes import changes_lines
 from reports.text import visible
 
 MAX_ROWS = 15
@@ -60,6 +61,8 @@ def summary_table(model: ReportModel) -> RenderableType:
         found = [f for f in model.findings(outcome) if not f.uncounted]
         if found or never_came or refused:
             parts.append(_findings(title, found, never_came, refused, model))
+    if model.changes is not None:
+        parts += [Text(), *changes_lines(model.changes)]
     if model.changes is not None and (better := model.changes.findings.unexpected):
         parts += [Text(), _text(_more("Better than the matrix expects", len(better)), "bold")]
         parts += [_text(sentence) for sentence in better[:MAX_ROWS]]
@@ -79,7 +82,7 @@ def summary_table(model: ReportModel) -> RenderableType:
     lines = precision_lines(model)
     if lines:
         parts += [Text(), _text("Effective precision", "bold"), *(_text(line) for line in lines)]
-    if model.comparison is not None:
+    if model.comparison is not None and not (model.changes and model.changes.judged and not model.slow):
         parts += [Text(), changes_table(model)]
     return Group(*parts)
 
