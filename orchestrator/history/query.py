@@ -1,7 +1,7 @@
 """Questions to the history, answered by DuckDB straight from the trial files."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,27 @@ class NightTable:
     drivers: list[str] = field(default_factory=list[str])
     hashes: list[str] = field(default_factory=list[str])
     verdicts: list[str] = field(default_factory=list[str])
+
+    def of(self, kept: Sequence[int]) -> "NightTable":
+        """Some of its series."""
+        if len(kept) == len(self.series):
+            return self
+        at = np.array(kept, np.int64)
+        return replace(
+            self,
+            series=[self.series[n] for n in kept],
+            log_ns=self.log_ns[at],
+            clock_hz=self.clock_hz[at],
+            basis=self.basis[at],
+            no_number=self.no_number[at],
+            measured=self.measured[at],
+            code=self.code[at],
+            driver=self.driver[at],
+            hash=self.hash[at],
+            verdict=self.verdict[at],
+            distinct=self.distinct[at],
+            numerics={name: values[at] for name, values in self.numerics.items()},
+        )
 
     def code_text(self, series: int, night: int) -> str:
         """Empty: no trial, as below."""

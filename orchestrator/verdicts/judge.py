@@ -1,6 +1,6 @@
 """The whole way of one run: history in, ``Findings`` out, and what the night says of its series kept."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -34,7 +34,7 @@ def first_look(history: History, results: RunResults, decided: Decided | None = 
         InfraError: the history cannot be read.
     """
     decided = decided or Decided()
-    nights = load(history, results.run.suite, results.run.run_id, decided.restarts)
+    nights = load(history, results.run.suite, results.run.run_id, decided.restarts, _asked(results))
     soc_of = {d.device_id: d.soc.name for d in results.devices}
     thresholds = {i: info.min_effect for i, info in results.cases.items() if info.min_effect}
     return judge(nights, soc_of | _known_socs(history, nights, soc_of), thresholds)
@@ -83,6 +83,14 @@ def judge_run(
     )
     today = decided.today or date.fromisoformat(results.run.started_at[:10])
     return counted(expected(findings, results, judged.nights, today), decided, today)
+
+
+def _asked(results: RunResults) -> Callable[[str, str], bool]:
+    """What the run was to measure: a case that left the suite is not missing, nor is a phone that
+    ``--device`` did not name."""
+    there = {d.device_id for d in results.devices} | {m.device_id for m in results.missing}
+    everyone = not results.run.wanted
+    return lambda device_id, case_id: case_id in results.cases and (everyone or device_id in there)
 
 
 def _known_socs(history: History, nights: Nights, known: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """A suite's nights out of the history, as the analysis wants them: series × nights, the last one tonight."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,24 +73,36 @@ class Nights:
         return self.table.measured[:, -1] > 0
 
 
+def _date(run: StoredRun) -> str:
+    """Of its night, whose id begins with it (``2026-12-01-nightly``), else of its start."""
+    return (run.night or run.started_at)[:10]
+
+
 def chosen(runs: Sequence[StoredRun], until: str) -> list[StoredRun]:
     """Whole runs of one suite up to run ``until``, one a night: its own run, else the day's last one."""
     by_night: dict[str, StoredRun] = {}
     for run in runs:
         if run.run_id > until or not (run.whole_suite or run.run_id == until):
             continue
-        key = run.night or run.started_at[:10]
+        key = _date(run)
         there = by_night.get(key)
         if there is None or run.run_id == until or not (there.night and there.run_id != until):
             by_night[key] = run
     return sorted(by_night.values(), key=lambda r: (r.started_at, r.run_id))[-NIGHTS:]
 
 
-def load(history: History, suite: str, until: str, restarts: Restarts | None = None) -> Nights:
+def load(
+    history: History,
+    suite: str,
+    until: str,
+    restarts: Restarts | None = None,
+    asked: Callable[[str, str], bool] | None = None,
+) -> Nights:
     """
     Args:
         until: run id of tonight, which is in the history.
         restarts: accepted shifts.
+        asked: of device and case, whether tonight was to measure it; None: all that there are.
 
     Raises:
         InfraError: a file of the history is missing or damaged.
@@ -98,6 +110,8 @@ def load(history: History, suite: str, until: str, restarts: Restarts | None = N
     restarts = restarts or Restarts()
     runs = chosen(history.runs(suite), until)
     table = night_table({run.run_id: history.path(run) for run in runs})
+    if asked is not None:
+        table = table.of([n for n, series in enumerate(table.series) if asked(*series)])
     accepted = np.isfinite(table.log_ns)
     said = np.full(table.log_ns.shape, UNJUDGED, np.int64)
     devices = list(dict.fromkeys(device for device, _ in table.series))
@@ -125,7 +139,7 @@ def load(history: History, suite: str, until: str, restarts: Restarts | None = N
         numerics_epoch=numerics_epoch,
         os_build=[by_device[device] for device, _ in table.series],
         sentinel=np.array([case in frozen.get(device, ()) for device, case in table.series], np.bool_),
-        dates=[(run.night or run.started_at)[:10] for run in runs],
+        dates=[_date(run) for run in runs],
         whole_said=whole,
         whole_epoch=whole_epoch,
     )

@@ -1,0 +1,90 @@
+"""Which runs are a suite's nights, and which series a run was to measure."""
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.domain.results import RunResults
+from orchestrator.history.database import StoredRun
+from orchestrator.history.history import History
+from orchestrator.verdicts.judge import judge_run
+from orchestrator.verdicts.nights import chosen
+from tests.unit.verdicts.small_farm import CASES, PHONES, SLOW, SmallFarm
+
+FIRST, NIGHTLY, LATER, TONIGHT = (
+    "20261201T010000Z-nightly-aaaa",
+    "20261202T010000Z-nightly-bbbb",
+    "20261202T150000Z-nightly-cccc",
+    "20261203T010000Z-nightly-dddd",
+)
+
+
+def stored(run_id: str, *, night: bool, whole: bool = True) -> StoredRun:
+    day = f"{run_id[:4]}-{run_id[4:6]}-{run_id[6:8]}"
+    started = f"{day}T{run_id[9:11]}:00:00+00:00"
+    return StoredRun(
+        run_id=run_id, night=f"{day}-nightly" if night else "", started_at=started, whole_suite=whole
+    )
+
+
+@pytest.mark.parametrize(("until", "ids"), [(TONIGHT, [FIRST, NIGHTLY, TONIGHT]), (LATER, [FIRST, LATER])])
+def test_a_day_is_one_night_its_own_run_before_those_of_people(until: str, ids: list[str]) -> None:
+    runs = [
+        stored(FIRST, night=True),
+        stored(NIGHTLY, night=True),
+        stored(LATER, night=False),
+        stored(TONIGHT, night=True),
+    ]
+    assert [run.run_id for run in chosen(runs, until)] == ids
+
+
+def test_a_day_without_a_night_has_its_last_whole_run() -> None:
+    runs = [
+        stored(NIGHTLY, night=False),
+        stored(LATER, night=False),
+        stored("20261202T170000Z-nightly-eeee", night=False, whole=False),
+        stored(TONIGHT, night=False),
+    ]
+    assert [run.run_id for run in chosen(runs, TONIGHT)] == [LATER, TONIGHT]
+
+
+def only(results: RunResults, *, phones: tuple[str, ...] = PHONES, gone: str = "") -> RunResults:
+    return replace(
+        results,
+        devices=[d for d in results.devices if d.device_id in phones],
+        cases={i: info for i, info in results.cases.items() if i != gone},
+        trials=[t for t in results.trials if t.device_id in phones and t.case_id != gone],
+    )
+
+
+def tonight(farm: SmallFarm, found: RunResults):
+    farm.nights(1, 9)
+    farm.history.store(found)
+    return judge_run(farm.history, found)
+
+
+def test_a_phone_that_nobody_asked_for_is_not_missing(history: History) -> None:
+    farm = SmallFarm(history)
+    asked = only(farm.results(10), phones=("one",))
+    findings = tonight(farm, replace(asked, run=replace(asked.run, wanted=["one"])))
+    assert [d.device_id for d in findings.devices] == ["one"]
+    assert findings.not_measured == []
+
+
+def test_a_phone_that_was_expected_and_is_gone_is_missing(history: History) -> None:
+    farm = SmallFarm(history)
+    findings = tonight(farm, only(farm.results(10), phones=("one", "two")))
+    assert findings.not_measured == ["three: not measured since 9 Dec"]
+    assert {d.device_id: d.verdict for d in findings.devices}["three"] == "missing"
+
+
+def test_a_case_that_left_the_suite_is_not_missing_and_one_that_did_not_run_is(history: History) -> None:
+    farm = SmallFarm(history)
+    whole = farm.results(10)
+    left = only(whole, gone=SLOW)
+    findings = tonight(farm, left)
+    assert findings.counts["missing"] == 0
+    assert len(findings.series) == len(CASES) - 1
+    skipped = replace(left, cases=whole.cases)
+    history.store(skipped)
+    assert judge_run(history, skipped).counts["missing"] == 1
