@@ -140,7 +140,9 @@ class Broker:
         """Devices that the run waits for no more, with what their workers waited for in vain."""
         with self._reachable():
             found = self._redis.hgetall(given_up_key(run_id))
-        return {device.decode(): why.decode("utf-8", "replace") for device, why in found.items()}
+        return {
+            device.decode("utf-8", "replace"): why.decode("utf-8", "replace") for device, why in found.items()
+        }
 
     def go_on(self, run_id: str) -> None:
         """The run is not cancelled any more, and no device is given up."""

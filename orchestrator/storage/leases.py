@@ -131,7 +131,10 @@ class Leases:
     def holds(self) -> dict[str, Hold]:
         """By device id."""
         keys = sorted(self._client.scan_iter(match=f"{HOLD_KEY_PREFIX}*", count=SCAN_COUNT))
-        texts = ((key.decode().removeprefix(HOLD_KEY_PREFIX), self._client.get(key)) for key in keys)
+        texts = (
+            (key.decode("utf-8", "replace").removeprefix(HOLD_KEY_PREFIX), self._client.get(key))
+            for key in keys
+        )
         return {device_id: _read(device_id, text) for device_id, text in texts if text}
 
 

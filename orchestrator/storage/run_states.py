@@ -40,7 +40,7 @@ class RunStates:
     def all(self) -> list[RunState]:
         """Oldest first."""
         ids = [
-            key.decode().removeprefix(STATE_KEY_PREFIX)
+            key.decode("utf-8", "replace").removeprefix(STATE_KEY_PREFIX)
             for key in self._client.scan_iter(match=f"{STATE_KEY_PREFIX}*")
         ]
         found = [state for run_id in ids if (state := self.get(run_id)) is not None]

@@ -1,5 +1,6 @@
 """What an agent knows of its farm through Redis; while that is away, it goes on with what it knew last."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -25,6 +26,9 @@ from orchestrator.storage.redis_client import RedisClient
 from workers.news import heard
 from workers.registry import registrations
 
+QUIET_S = 5.0
+"""After a link that does not answer: each question to one that hangs takes as long as a connection does, and
+an agent has several for each phone in each tick."""
 T = TypeVar("T")
 log = structlog.get_logger()
 
@@ -34,11 +38,13 @@ class RedisFarm:
     """No method fails: a broker that restarts ends no worker, frees no held phone and recovers none."""
 
     client: RedisClient
+    clock: Callable[[], float] = time.monotonic
     _read: dict[bytes, Registration] = field(default_factory=dict[bytes, Registration])
     _registrations: Sequence[Registration] = ()
     _holds: Sequence[Hold] = ()
     _busy: dict[str, bool] = field(default_factory=dict[str, bool])
     _away: bool = False
+    _quiet_until: float = 0.0
 
     def registrations(self) -> Sequence[Registration]:
         self._registrations = self._ask(lambda: registrations(self.client, self._read), self._registrations)
@@ -69,9 +75,13 @@ class RedisFarm:
         self._ask(lambda: self.client.set(agent_key(report.host), pack(report), ex=AGENT_TTL_S), None)
 
     def _ask(self, question: Callable[[], T], known: T) -> T:
+        if self.clock() < self._quiet_until:
+            return known
         try:
             answer = question()
         except (redis.RedisError, OSError, ValueError) as e:  # away, or text that is none
+            if isinstance(e, redis.ConnectionError | redis.TimeoutError | OSError):
+                self._quiet_until = self.clock() + QUIET_S
             if not self._away:
                 log.warning("the broker does not answer; going on with what is known", error=str(e))
             self._away = True

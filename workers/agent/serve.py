@@ -35,6 +35,8 @@ from workers.transports.adb_tracking import Tracker
 
 TICK_S = 0.5
 ASK_S = 10.0
+ANSWER_S = 10.0
+"""So long one command to Redis may take: phones and signals must not wait for a hanging link."""
 THREADS = 16
 """Phones that are asked or recovered at once."""
 STOP_S = 900.0
@@ -93,7 +95,7 @@ def serve(settings: Settings, *, local: bool) -> None:
         InfraError: another agent serves this host.
     """
     power_words(settings.power_cycle)
-    client = connect(settings.broker)
+    client = connect(settings.broker, answer_s=ANSWER_S)
     host, server = host_name(), server_address()
     with (
         only_one(client, host, server),

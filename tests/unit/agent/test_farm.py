@@ -3,22 +3,23 @@
 from dataclasses import replace
 
 import pytest
+import redis
 
 from orchestrator.domain.agent import AgentReport
 from orchestrator.domain.device_check import read_registration
 from orchestrator.domain.event import Registration
 from orchestrator.domain.job import Batch
 from orchestrator.domain.lease import Hold
-from orchestrator.domain.names import agent_key, device_key
+from orchestrator.domain.names import HOLD_KEY_PREFIX, STATE_KEY_PREFIX, agent_key, device_key
 from orchestrator.domain.wire import pack
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.results_fixture import device
-from tests.unit.execution.redis_fixture import client, redis_url
+from tests.unit.execution.redis_fixture import client, raw_client, redis_url
 from workers import registry
-from workers.agent.farm import RedisFarm
+from workers.agent.farm import QUIET_S, RedisFarm
 
 __all__ = ["client", "redis_url"]
 HELD = Hold("phone-1", "anna@desk", "new battery", "2026-11-30T12:00:00+00:00", "R58", "shelf")
@@ -64,6 +65,40 @@ def test_a_broker_that_is_away_changes_nothing() -> None:
     assert list(farm.news("phone-2")) == []
     farm.publish(REPORT)
     client.close()
+
+
+def test_a_link_that_hangs_is_asked_once_and_not_for_each_phone(
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    now = 100.0
+
+    def hangs(name: str) -> int:
+        asked.append(name)
+        raise redis.TimeoutError("Timeout reading from socket")
+
+    monkeypatch.setattr(client, "exists", hangs)
+    farm = RedisFarm(client, clock=lambda: now)
+    assert not any(farm.busy(f"phone-{n}") for n in range(40))
+    assert len(asked) == 1
+    now += QUIET_S
+    farm.busy("phone-1")
+    assert len(asked) == 2
+
+
+def test_names_that_are_no_text_keep_nobody_from_the_others(client: RedisClient, redis_url: str) -> None:
+    hold = Hold("phone-4", "anna@desk", "new battery", "2026-11-30T12:00:00+00:00", "R58", "shelf")
+    names = [HOLD_KEY_PREFIX.encode() + b"\xff", STATE_KEY_PREFIX.encode() + b"\xff"]
+    broker = Broker(redis_url)
+    with raw_client(redis_url) as raw:
+        try:
+            raw.mset(dict.fromkeys(names, "garbage"))
+            Leases(client).hold(hold)
+            assert hold in RedisFarm(client).holds()
+            assert "\N{REPLACEMENT CHARACTER}" not in {state.run_id for state in broker.runs()}
+        finally:
+            raw.delete(*names)
+            broker.close()
 
 
 def test_a_registration_is_decoded_once_however_often_it_is_asked_for(
