@@ -10,20 +10,11 @@ from pydantic import AfterValidator, Field
 
 from orchestrator.domain.errors import WireError
 from orchestrator.domain.job import Batch, CaseJob
-from orchestrator.domain.limits import U32, Count, DeviceId, Digest, Limits, Line, Word, check
+from orchestrator.domain.limits import U32, Count, DeviceId, Digest, Limits, Line, Word, check, plain_store
 
 DAY_MS = 86_400_000
 MAX_CASES = 1024
 MAX_PASSES = 1 << 16
-_SCHEMES = frozenset({"abfs", "az", "file", "gcs", "gs", "http", "https", "memory", "s3"})
-
-
-def _plain_store(url: str) -> str:
-    scheme, colon, rest = url.partition("://")
-    if not colon or scheme not in _SCHEMES or "::" in rest:
-        raise ValueError(f"is none of {', '.join(sorted(_SCHEMES))}")
-    return url
-
 
 Positive = Annotated[int, Field(ge=1, lt=1 << 32)]
 Tolerance = Annotated[float, Field(ge=0)]
@@ -93,7 +84,7 @@ class _Batch(Limits):
     run_id: Word
     batch_id: Word
     device_id: DeviceId | Literal[""]
-    blob_store: Annotated[Line, AfterValidator(_plain_store)]
+    blob_store: Annotated[Line, AfterValidator(plain_store)]
     cases: Annotated[list[_Case], Field(min_length=1, max_length=MAX_CASES)]
     canaries: Annotated[list[_Canary], Field(max_length=8)]
     soc: Line

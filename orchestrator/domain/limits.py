@@ -24,6 +24,7 @@ Line = Annotated[str, StringConstraints(max_length=1000)]
 """For people."""
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 """For people: a driver's log."""
+_SCHEMES = frozenset({"abfs", "az", "file", "gcs", "gs", "http", "https", "memory", "s3"})
 _UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 U32 = Annotated[int, Field(ge=0, lt=1 << 32)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
@@ -51,6 +52,18 @@ def check(limits: type[Limits], value: object, where: str) -> None:
 
 def is_word(text: str) -> bool:
     return re.fullmatch(WORD, text) is not None and not text.endswith("\n")
+
+
+def plain_store(url: str) -> str:
+    """A blob store's URL as it came. fsspec opens much else by one: archives, caches, other machines' shells.
+
+    Raises:
+        ValueError: it is of no kind that a farm uses.
+    """
+    scheme, colon, rest = url.partition("://")
+    if not colon or scheme not in _SCHEMES or "::" in rest:
+        raise ValueError(f"is none of {', '.join(sorted(_SCHEMES))}")
+    return url
 
 
 def printable(text: str, at_most: int = 1000) -> str:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.domain.errors import WireError
+from orchestrator.domain.limits import plain_store
 from orchestrator.domain.names import Lane
 
 MANIFEST_BYTES = 512 * 2**20
@@ -31,7 +32,7 @@ class Submission:
     """Digest of trials that need no device (a shader that does not compile), one JSON a line; empty: none."""
 
     def check(self, where: str) -> None:
-        """Its id becomes a folder's name, its digests become paths of a store.
+        """Its id becomes a folder's name, its digests become paths of a store, which is opened by its URL.
 
         Raises:
             WireError: one of them is none.
@@ -41,6 +42,10 @@ class Submission:
         for digest in (self.manifest, *([self.known] if self.known else [])):
             if not _DIGEST.fullmatch(digest):
                 raise WireError(f"{where}: {digest[:80]!r} is no sha256 digest")
+        try:
+            plain_store(self.blob_store)
+        except ValueError as e:
+            raise WireError(f"{where}: blob store {self.blob_store[:80]!r} {e}") from e
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ def test_a_run_is_submitted_once_with_its_state(client: RedisClient) -> None:
         (RUN_ID.encode(), pack(replace(ONE, run_id=RUN_ID.replace("aaaa", "bbbb"))).encode()),
         (RUN_ID.encode(), pack(replace(ONE, manifest="../../etc/passwd")).encode()),
         (RUN_ID.encode(), pack(replace(ONE, known="A" * 64)).encode()),
+        (RUN_ID.encode(), pack(replace(ONE, blob_store="simplecache::sftp://host/b")).encode()),
         (b"../../etc", pack(replace(ONE, run_id="../../etc")).encode()),
         (b".hidden", pack(replace(ONE, run_id=".hidden")).encode()),
         (b"\xff\xfe", pack(ONE).encode()),
