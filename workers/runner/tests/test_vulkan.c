@@ -125,7 +125,14 @@ static void a_forgotten_buffer_ends_the_process(void) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == CHILD_INVALID);
 }
 
+/* What a driver keeps in its own variables is lost with its library, and then counted as leaked by
+ * nobody: no suppression has a name for it. */
+static void drivers_stay_loaded(void) {
+    CHECK(dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_NODELETE) != NULL);
+}
+
 int main(void) {
+    drivers_stay_loaded();
     a_forgotten_buffer_ends_the_process();
     struct failure failure = {.kind = FAULT_NONE};
     CHECK(vk_backend.adapters(add_adapter, NULL, &failure) && adapter_count > 0);
