@@ -19,12 +19,16 @@ class Worse:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """``3 regressed against the history``, ``1 with worse numerics``; empty where nothing got worse."""
+        """``3 alerts of speed against the history``, ``1 of numerics``; empty where nothing got worse."""
         slower = sum(f.kind == "speed" for f in self.findings)
         numerics = len({(f.soc, f.case_id) for f in self.findings if f.kind == "numerics"})
-        told = [f"{slower} regressed against the history"] if slower else []
-        told += [f"{numerics} with worse numerics"] if numerics else []
+        told = [f"{_alerts(slower)} of speed against the history"] if slower else []
+        told += [f"{_alerts(numerics)} of numerics"] if numerics else []
         return (*told, *(f"all variants of {g.soc} slower together" for g in self.together))
+
+
+def _alerts(number: int) -> str:
+    return f"{number} alert" if number == 1 else f"{number} alerts"
 
 
 def worse(findings: Findings | None, today: date) -> Worse:

@@ -62,7 +62,7 @@ def test_words_count_variants_not_flags() -> None:
         replace(SLOWER, finding_id=w, kind="numerics", what=w) for w in ("nmse_doubled", "limit_crossed")
     ]
     said = worse(found(SLOWER, *flags), TODAY).words
-    assert said == ("1 regressed against the history", "1 with worse numerics")
+    assert said == ("1 alert of speed against the history", "1 alert of numerics")
     assert worse(None, TODAY).words == ()
 
 
@@ -92,7 +92,7 @@ def test_exit_codes(run: RunResults, against: Worse | None, wrong: int, regresse
 @pytest.mark.parametrize("gate", ["wrong", "regressed", "never"])
 def test_the_sentence_never_claims_calm_beside_a_regression(gate: FailOn) -> None:
     summary = exit_code(GOOD, gate, AGAINST)
-    assert summary.sentence == "1 regressed against the history. 1 of 1 measured trials passed."
+    assert summary.sentence == "1 alert of speed against the history. 1 of 1 measured trials passed."
     assert summary.bad
     assert exit_code(BAD, gate).bad
 

@@ -39,7 +39,7 @@ def test_a_report_asks_as_the_run_was_started_unless_told_otherwise(
     monkeypatch.setattr(finish, "judge_ended", judged)
     finished = finish_run(RunFolder(tmp_path), run, Settings(out=tmp_path), TODAY, Gate(fail_on=asked))
     assert finished.summary.exit_code == code
-    assert "regressed against the history" in finished.summary.sentence
+    assert "of speed against the history" in finished.summary.sentence
     assert f'tilefarm_run_exit_code{{suite="nightly"}} {code}\n' in (tmp_path / "metrics.prom").read_text()
 
 
