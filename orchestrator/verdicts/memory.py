@@ -14,6 +14,7 @@ from orchestrator.history.history import History
 from orchestrator.verdicts.speed import Judged
 
 _MOVED = (SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
+_INCONCLUSIVE = SPEEDS.index(Speed.INCONCLUSIVE)
 _STILL = (SPEEDS.index(Speed.SAME), SPEEDS.index(Speed.NEW))
 
 
@@ -27,7 +28,8 @@ def keep(history: History, results: RunResults, judged: Judged, found: Sequence[
     table = judged.nights.table
     of_test = judged.verdicts.tests[judged.matrix.test]
     said = np.where(np.isin(of_test, _MOVED), of_test, judged.verdicts.series)
-    counts = np.isin(said, _STILL) & np.isfinite(table.log_ns[:, -1]) & ~_still_there(judged)
+    counts = np.isin(said, _STILL) & np.isfinite(table.log_ns[:, -1])
+    counts &= ~_still_there(judged) & ~_left_open(judged)
     rows: list[dict[str, object]] = [
         {
             "device_id": table.series[s][0],
@@ -62,6 +64,15 @@ def _still_there(judged: Judged) -> Bools:
     told: Bools = np.isin(said, _MOVED) & (number > last[:, None]) & np.isfinite(past)
     moved, base = _mean(past, told), _mean(past, judged.night.baseline)
     return np.abs(tonight - moved) < np.abs(tonight - base)  # False without either
+
+
+def _left_open(judged: Judged) -> Bools:
+    """(series,) It moved along with its SoC, which was found and not confirmed: night after night of that
+    would become the baseline. Where the codes in turns are alike the night counts: what else moved it is
+    found again, and the new code is no news then."""
+    verdicts, night, of = judged.verdicts, judged.night, judged.matrix.test
+    tests = night.screened.found & (verdicts.tests == _INCONCLUSIVE) & ~verdicts.not_the_code
+    return tests[of] & (np.sign(night.deltas.delta) == np.sign(night.pooled.delta)[of])
 
 
 def _mean(values: Floats, over: Bools) -> Floats:

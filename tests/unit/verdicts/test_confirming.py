@@ -14,6 +14,7 @@ from orchestrator.domain.finding import Finding, Findings, SeriesRow
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Sensors, Timing, Trial
 from orchestrator.domain.verdict import Verdict
+from orchestrator.history import trial_files
 from orchestrator.history.history import History
 from orchestrator.verdicts.confirming import Questions, questions
 from orchestrator.verdicts.judge import first_look, judge_run
@@ -291,3 +292,34 @@ def test_an_item_of_one_phone_is_confirmed_by_itself(history: History) -> None:
         judged = judge_run(history, tonight, confirmation=replace(answered(found), again=again))
         finding = only(judged.findings if word == "yes" else judged.unconfirmed)
         assert (finding.device_id, finding.confirmed) == ("phone-2", word)
+
+
+def counting(history: History) -> set[str]:
+    """Phones whose tonight counts for the baseline of the case that moved."""
+    tonight = next(run for run in history.runs() if run.run_id == TONIGHT)
+    said = trial_files.read(history.verdict_path(tonight), ["device_id", "case_id", "accepted"])
+    return {row["device_id"] for row in said if row["case_id"] == MOVED.case_id and row["accepted"]}
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "count"),
+    [("1", "not again", set[str]()), ("2", "unknown", set[str]()), ("2", "same", set(PHONES))],
+)
+def test_a_night_that_moved_and_was_not_confirmed_is_no_part_of_a_baseline(
+    history: History, code: str, answer: DuelAnswer | str, count: set[str]
+) -> None:
+    """Unless the codes were found alike: the new one is then the baseline's, and what else moved the case is
+    measured without turns the next time."""
+    tonight = nights(history, Change(0.1, code))
+    found = asked(history, tonight)
+    if answer == "not again":
+        again = [
+            clocked(passing(MOVED, w.device_id, timed(tonight_ns(tonight, w.device_id) - 0.1, 20)))
+            for w in found.wanted
+        ]
+        confirmation = replace(answered(found), again=again)
+    else:
+        word: DuelAnswer = "same" if answer == "same" else "unknown"
+        confirmation = answered(found, *(duel(w, word, 0.001) for w in found.wanted))
+    assert row(judge_run(history, tonight, confirmation=confirmation)).verdict == "inconclusive"
+    assert counting(history) == count
