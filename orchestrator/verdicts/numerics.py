@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.analysis.speed.numeric_trend import NumericFlag, NumericNight, numeric_flags
+from orchestrator.analysis.speed.rows import Bools
 from orchestrator.domain.finding import NumericsWord
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
@@ -40,6 +41,8 @@ def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Fl
         pinned: runs that stay baselines by name, the newest first.
     """
     row = {series: number for number, series in enumerate(nights.table.series)}
+    # A trial that came to no output is nothing to compare with.
+    there = np.array([*map(bool, nights.table.hashes), False])[nights.table.hash]
     found: list[Flagged] = []
     for trial in results.trials:
         number = row.get((trial.device_id, trial.case_id))
@@ -47,8 +50,8 @@ def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Fl
             continue
         limit = float(min((t.nmse for t in results.cases[trial.case_id].tolerance.values()), default=np.inf))
         after = _tonight(trial, limit)
-        for night, wanted in _baselines(nights, number, pinned):
-            before = _then(nights, number, night, limit)
+        for night, wanted in _baselines(nights, number, there[number], pinned):
+            before = _then(nights, number, night, limit, after.executions)
             run_id = nights.table.runs[night]
             found += [
                 Flagged(trial.device_id, trial.case_id, WORDS[flag], before, after, run_id)
@@ -58,16 +61,22 @@ def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Fl
     return found
 
 
-def _baselines(nights: Nights, series: int, pinned: Sequence[str]) -> Iterator[tuple[int, bool]]:
-    """Nights to compare with, and whether it is the hash that is compared."""
+def _baselines(
+    nights: Nights, series: int, known: Bools, pinned: Sequence[str]
+) -> Iterator[tuple[int, bool]]:
+    """Nights to compare with, and whether it is the hash that is compared.
+
+    Args:
+        known: (nights,) with an output.
+    """
     table = nights.table
     same = nights.numerics_epoch[series, :-1] == nights.numerics_epoch[series, -1]
-    there = np.flatnonzero((table.hash[series, :-1] >= 0) & same).tolist()
+    there = np.flatnonzero(known[:-1] & same).tolist()
     if not there:
         return
     yield there[-1], True
     kept = (table.runs.index(run) for run in pinned if run in table.runs[:-1])
-    yield next((n for n in kept if n in there and table.hash_text(series, n)), there[0]), False
+    yield next((n for n in kept if n in there), there[0]), False
 
 
 def _tonight(trial: Trial, limit: float) -> NumericNight:
@@ -84,7 +93,9 @@ def _tonight(trial: Trial, limit: float) -> NumericNight:
     )
 
 
-def _then(nights: Nights, series: int, night: int, limit: float) -> NumericNight:
+def _then(nights: Nights, series: int, night: int, limit: float, executions: int) -> NumericNight:
+    """Of an earlier night. The history counts its different outputs: of as many executions as tonight, that
+    is the smallest share that may have differed."""
     table = nights.table
     verdict = table.verdict_text(series, night)
     return NumericNight(
@@ -93,6 +104,6 @@ def _then(nights: Nights, series: int, night: int, limit: float) -> NumericNight
         limit=limit,
         failing=int(verdict == "mismatch"),
         nonfinite=0,
-        executions=int(max(table.distinct[series, night], 1)),
+        executions=max(executions, int(table.distinct[series, night]), 1),
         other=int(max(table.distinct[series, night] - 1, 0)),
     )

@@ -45,7 +45,9 @@ class NumericNight:
 def numeric_flags(pinned: NumericNight, tonight: NumericNight) -> tuple[NumericFlag, ...]:
     """In the order of ``NumericFlag``; none where nothing is to be said."""
     found: list[NumericFlag] = []
-    if pinned.hash and tonight.hash and pinned.hash != tonight.hash:
+    # Which of a race's outputs is compared is chance, and no news night by night.
+    steady = not pinned.other and not tonight.other
+    if steady and pinned.hash and tonight.hash and pinned.hash != tonight.hash:
         found.append(NumericFlag.HASH_CHANGED)
     if (
         not tonight.nmse < FACTOR * pinned.nmse

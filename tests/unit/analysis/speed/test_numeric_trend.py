@@ -23,6 +23,8 @@ F = NumericFlag
     [
         ({}, {}, []),
         ({}, {"hash": "b"}, [F.HASH_CHANGED]),
+        ({"other": 1}, {"hash": "b"}, []),
+        ({}, {"hash": "b", "other": 1}, [F.NONDETERMINISTIC]),
         ({}, {"hash": ""}, []),
         ({}, {"nmse": 1.99e-9}, []),
         ({}, {"nmse": 2e-9}, [F.NMSE_DOUBLED]),

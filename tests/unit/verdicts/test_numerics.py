@@ -1,0 +1,54 @@
+"""What errors and outputs are held against: nights that have some, and no race's chance."""
+
+from dataclasses import replace
+
+from orchestrator.domain.finding import Findings
+from orchestrator.domain.results import RunResults
+from orchestrator.domain.trial import Trial
+from orchestrator.domain.verdict import Verdict
+from orchestrator.history.history import History
+from orchestrator.verdicts.judge import judge_run
+from tests.unit.verdicts.small_farm import SLOW, SmallFarm, of_case
+
+
+def crashed(results: RunResults) -> RunResults:
+    """``SLOW`` came to no output on any phone."""
+
+    def ended(trial: Trial) -> Trial:
+        if trial.case_id != SLOW:
+            return trial
+        return replace(trial, verdict=Verdict.CRASHED, reason="SIGSEGV", timing=None, outputs=[])
+
+    return replace(results, trials=[ended(t) for t in results.trials])
+
+
+def judged(history: History, results: RunResults) -> Findings:
+    history.store(results)
+    return judge_run(history, results)
+
+
+def whats(findings: Findings) -> list[str]:
+    return sorted(f.what for f in of_case(findings) if f.kind == "numerics")
+
+
+def test_a_first_night_without_an_output_is_no_baseline(history: History) -> None:
+    farm = SmallFarm(history, nmse={4: 9.0})
+    judged(history, crashed(farm.results(1)))
+    farm.nights(2, 3)
+    assert whats(farm.night(4)) == ["hash_changed", "nmse_doubled"]
+
+
+def test_an_output_that_changed_behind_a_night_without_one_is_told(history: History) -> None:
+    farm = SmallFarm(history, nmse={4: 9.0})
+    farm.nights(1, 2)
+    judged(history, crashed(farm.results(3)))
+    assert whats(farm.night(4)) == ["hash_changed", "nmse_doubled"]
+
+
+def test_one_night_without_a_flake_is_no_better_than_chance(history: History) -> None:
+    """Two of twelve executions differed: as many that do not are expected one time in nine."""
+    farm = SmallFarm(history, flaky=frozenset({1}))
+    farm.nights(1, 1)
+    steady = farm.night(2)
+    flags = next(row.flags for row in steady.series if row.case_id == SLOW)
+    assert "improved" not in flags
