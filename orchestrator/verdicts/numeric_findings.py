@@ -22,7 +22,8 @@ _Wrong = Literal["hash_changed", "nmse_doubled", "limit_crossed", "nondeterminis
 def numerics_findings(flagged: Sequence[Flagged], soc_of: Mapping[str, str], judged: Judged) -> list[Told]:
     """Better errors are no finding."""
     by_case: dict[tuple[str, str, _Wrong], list[Flagged]] = {}
-    for item in flagged:
+    # In one order: results come as they were measured, and ids hold the first phone's output.
+    for item in sorted(flagged, key=lambda i: i.device_id):
         if item.flag != "improved":
             by_case.setdefault((soc_of[item.device_id], item.case_id, item.flag), []).append(item)
     rows = {series: row for row, series in enumerate(judged.nights.table.series)} if by_case else {}

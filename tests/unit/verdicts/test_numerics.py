@@ -52,3 +52,22 @@ def test_one_night_without_a_flake_is_no_better_than_chance(history: History) ->
     steady = farm.night(2)
     flags = next(row.flags for row in steady.series if row.case_id == SLOW)
     assert "improved" not in flags
+
+
+def test_an_id_is_the_same_in_whatever_order_phones_ended(history: History) -> None:
+    """Phones of one SoC with two drivers have two outputs."""
+
+    def other_driver(trial: Trial) -> Trial:
+        if trial.device_id != "two":
+            return trial
+        outputs = [replace(o, hash=o.hash[::-1], hashes={o.hash[::-1]: 12}) for o in trial.outputs]
+        return replace(trial, outputs=outputs)
+
+    farm = SmallFarm(history, nmse={4: 9.0})
+    ids: set[str] = set()
+    for night in range(1, 6):
+        made = farm.results(night)
+        trials = sorted(map(other_driver, made.trials), key=lambda t: t.device_id, reverse=night % 2 == 1)
+        found = judged(history, replace(made, trials=trials))
+        ids |= {f.finding_id for f in of_case(found) if f.what == "nmse_doubled"}
+    assert len(ids) == 1
