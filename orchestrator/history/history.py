@@ -205,7 +205,8 @@ class History:
 
     def freeze(self, device_id: str, case_ids: Sequence[str], run_id: str) -> None:
         with self.database.session() as session:
-            session.add_all(Sentinel(device_id=device_id, case_id=i, chosen_in=run_id) for i in case_ids)
+            for case_id in case_ids:
+                session.merge(Sentinel(device_id=device_id, case_id=case_id, chosen_in=run_id))
 
     def check(self) -> list[Fault]:
         """Every file against the database, and the other way round."""

@@ -82,10 +82,11 @@ def _mean(values: Floats, over: Bools) -> Floats:
 
 
 def freeze(history: History, judged: Judged, results: RunResults) -> None:
-    """Choose sentinels for devices that have none and enough nights."""
-    there = history.sentinels()
+    """Choose sentinels for devices that have none in this suite and enough nights. Those of another suite, or
+    that left this one, watch nothing here."""
+    watched = {judged.nights.table.series[s][0] for s in np.flatnonzero(judged.nights.sentinel).tolist()}
     for device, name in enumerate(judged.devices):
-        if name in there:
+        if name in watched:
             continue
         candidates: list[SentinelCandidate] = []
         for s in np.flatnonzero(judged.matrix.device == device).tolist():

@@ -88,3 +88,23 @@ def test_a_case_that_left_the_suite_is_not_missing_and_one_that_did_not_run_is(h
     skipped = replace(left, cases=whole.cases)
     history.store(skipped)
     assert judge_run(history, skipped).counts["missing"] == 1
+
+
+def test_each_suite_has_sentinels_of_its_own_on_a_phone(history: History) -> None:
+    """Those of the other suite are never measured in this one: they would watch nothing."""
+    farm = SmallFarm(history)
+    farm.nights(1, 9)
+    of_nightly = set(history.sentinels()["one"])
+    assert of_nightly
+    others = {c.case_id for c in CASES} - of_nightly
+    for night in range(10, 19):
+        made = farm.results(night)
+        smoke = replace(
+            made,
+            run=replace(made.run, suite="smoke"),
+            cases={i: info for i, info in made.cases.items() if i in others},
+            trials=[t for t in made.trials if t.case_id in others],
+        )
+        history.store(smoke)
+        judge_run(history, smoke)
+    assert set(history.sentinels()["one"]) == of_nightly | others
