@@ -29,6 +29,8 @@ def store(
 
     Example: tilefarm db store 20261201T010000Z-nightly-4c1f
     """
+    from orchestrator.history.usual import usual_clocks  # takes a while to load
+
     settings = Settings()
     history = open_history(settings)
     names = runs or sorted(p.parent.name for p in (settings.out / "runs").glob("*/results.json"))
@@ -36,7 +38,8 @@ def store(
     try:
         for name in names:
             try:
-                stored += history.store(load_results(find_run(settings.out, name)))
+                results = load_results(find_run(settings.out, name))
+                stored += history.store(results, usual_clocks(history, results))
             except UsageError as e:
                 if runs:
                     raise

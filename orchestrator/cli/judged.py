@@ -96,6 +96,7 @@ def _judged(
 ) -> JudgedRun:
     # Loaded only here: their libraries take half a second, and most commands end no run.
     from orchestrator.history.query import some_series
+    from orchestrator.history.usual import usual_clocks
     from orchestrator.verdicts.best import best_variants
     from orchestrator.verdicts.confirming import questions
     from orchestrator.verdicts.judge import first_look, judge_run
@@ -103,7 +104,7 @@ def _judged(
     history = open_history(settings)
     try:
         if store:
-            history.store(results)
+            history.store(results, usual_clocks(history, results))
         runs = {run.run_id: history.path(run) for run in history.runs(results.run.suite)}
         if not results.run.whole_suite or results.run.run_id not in runs or len(runs) < 2:
             return JudgedRun()

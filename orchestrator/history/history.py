@@ -28,7 +28,7 @@ from orchestrator.history.database import (
     Sentinel,
     StoredRun,
 )
-from orchestrator.history.trial_rows import COLUMNS, SAMPLES, ordered, rows_of
+from orchestrator.history.trial_rows import COLUMNS, SAMPLES, SUMMARY, ordered, rows_of
 
 VERDICT_COLUMNS = {"device_id": "name", "case_id": "text", "speed": "small", "accepted": "flag"}
 
@@ -151,12 +151,13 @@ class History:
         return True
 
     def _has(self, run_id: str, rows: Sequence[Mapping[str, object]]) -> bool:
-        """Whole, and the same in all columns of its file: what was judged or dropped since stays so."""
+        """Whole, and of the same measurements: what was summed up, judged or dropped since stays so."""
         with self.database.session() as session:
             run = session.get(StoredRun, run_id)
             if run is None or trial_files.check(self.path(run), run.sha256):
                 return False
-            return trial_files.holds(self.path(run), COLUMNS, rows)
+            measured = {name: kind for name, kind in COLUMNS.items() if name not in SUMMARY}
+            return trial_files.holds(self.path(run), measured, rows)
 
     def runs(self, suite: str = "") -> list[StoredRun]:
         """Oldest first; all suites where none is named."""

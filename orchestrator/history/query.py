@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.analysis.speed.night import Basis
 from orchestrator.analysis.speed.rows import Floats, Ints
 from orchestrator.history.connection import Connection
 from orchestrator.history.trial_rows import COLUMNS, SAMPLES
@@ -80,6 +81,10 @@ WHERE role = 'op' AND verdict NOT IN ('pass', 'infra') ORDER BY run_id, case_id,
 _WALL = """
 SELECT device_id, case_id, bool_and(clock = 'wall') AS always FROM {files}
 WHERE clock <> '' GROUP BY device_id, case_id HAVING bool_or(clock = 'wall')
+"""
+_CLOCKS = """
+SELECT device_id, case_id, median(clock_hz) AS hz FROM {files}
+WHERE basis = $basis GROUP BY device_id, case_id
 """
 
 
@@ -239,6 +244,18 @@ def wall_clocked(files: Sequence[Path]) -> dict[tuple[str, str], bool]:
     with Connection() as ask:
         rows = ask.rows(_WALL.format(files=_FILES), {"files": [str(p) for p in files]})
         return {(row["device_id"], row["case_id"]): row["always"] for row in rows}
+
+
+def median_clocks(files: Sequence[Path]) -> dict[tuple[str, str], float]:
+    """(device, case) → median clock of its nights, in Hz; series without clock data are left out.
+
+    Raises:
+        InfraError: a file is missing or damaged.
+    """
+    with Connection() as ask:
+        given = {"files": [str(p) for p in files], "basis": int(Basis.CLOCK_STATE)}
+        rows = ask.rows(_CLOCKS.format(files=_FILES), given)
+        return {(row["device_id"], row["case_id"]): row["hz"] for row in rows}
 
 
 def one_series(

@@ -65,6 +65,8 @@ COLUMNS = {
 """Column → kind of ``trial_files``."""
 SAMPLES = ("samples_ns", "gpu_hz", "temp_mc", "compile_ns")
 """Raw; retention drops these."""
+SUMMARY = ("log_ns", "basis", "no_number", "clock_hz", "throttled", "hot", "good", "used", "modes")
+"""Worked out from the raw ones when the run was stored, by the rule of then."""
 
 
 def rows_of(results: RunResults, usual_hz: Floats | None = None) -> list[dict[str, Any]]:

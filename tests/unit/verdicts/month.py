@@ -14,6 +14,7 @@ from orchestrator.example.month import Month, number_of
 from orchestrator.example.second_look import SecondLook
 from orchestrator.example.truth import CHANGES, DRIFTS, NUMBERS, Change
 from orchestrator.history.history import History
+from orchestrator.history.usual import usual_clocks
 from orchestrator.verdicts.confirming import questions
 from orchestrator.verdicts.judge import first_look, judge_run
 
@@ -89,7 +90,7 @@ def judged_month(seed: int) -> dict[int, Night]:
         month = Month(inputs.matrix, inputs.kernels, seed)
         found: dict[int, Night] = {}
         for results in month.nights():
-            history.store(results)
+            history.store(results, usual_clocks(history, results))
             first = first_look(history, results)
             asked = questions(first)
             look = SecondLook(month, results)(asked.wanted, asked.samples, asked.unpaid)
