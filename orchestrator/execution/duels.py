@@ -60,7 +60,9 @@ def measure_in_turns(
     before = 0
     for number, look in enumerate(LOOKS):
         end = 2 * look.pairs
-        chosen = _affordable(contests, (end - before) * repeats, inf if number == 0 else meter.left)
+        # Who missed a look for want of budget has none of the later ones: their pairs would not be whole.
+        able = [c for c in contests if len(c.trials) == before]
+        chosen = _affordable(able, (end - before) * repeats, inf if number == 0 else meter.left)
         if not chosen or errands.ended:
             break
         of = {_errand(contest, before, end, repeats): contest for contest in chosen}

@@ -115,6 +115,23 @@ def test_a_later_look_is_taken_only_where_the_budget_reaches_it() -> None:
     assert meter.used == meter.budget
 
 
+def test_who_had_no_second_look_has_no_third() -> None:
+    """The surer one's second look came to nothing and left its budget."""
+    noisy = answered(0.0, 0.2)
+
+    def answer(each: CaseJob) -> Trial | None:
+        place = int(each.case_id[-3:-1])
+        if each.deadline_ms == 1 and place >= FIRST:
+            return failed(each, Verdict.CRASHED, "signal 11")
+        return noisy(each)
+
+    surer = replace(WANTED, device_id="other", p=0.00001)
+    hurried = replace(CODES, before=job(deadline_ms=1), after=job(code="new", deadline_ms=1))
+    made, meter = farm(answer), Meter(budget=2 * FIRST + 45)
+    duels = measure_in_turns([(WANTED, CODES), (surer, hurried)], made.errands(), meter, lambda _: None)
+    assert [(d.answer, d.pairs) for d in duels] == [("unknown", 16)] * 2
+
+
 def test_throttled_pairs_do_not_count() -> None:
     def answer(each: CaseJob) -> Trial:
         return timed(each, 1_000_000, throttled=each.case_id.endswith(("01B", "30B")))
