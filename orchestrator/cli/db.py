@@ -46,7 +46,8 @@ def store(
                 say(f"left out: {e}")
     finally:
         history.close()
-    say(f"{stored} of {len(names)} runs are new in the history")
+    judge = "; `tilefarm report RUN`, oldest first, judges them" if stored else ""
+    say(f"{stored} of {len(names)} runs are new in the history{judge}")
 
 
 @db.command()

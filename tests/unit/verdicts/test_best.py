@@ -260,6 +260,16 @@ def test_an_expired_expectation_counts_no_more(history: History) -> None:
     assert only(told(history, last=last)).picks[0].case_id == FAST.case_id
 
 
+def test_a_known_slowness_speaks_against_no_variant(history: History) -> None:
+    def last(found: RunResults) -> RunResults:
+        slow = Expectation(
+            "tile=32x16", Verdict.PASS, "*", "*", "spills", "me", date(2026, 12, 31), kind="slow", slower=1.1
+        )
+        return replace(found, expectations=[slow])
+
+    assert only(told(history, last=last)).picks[0].case_id == FAST.case_id
+
+
 def test_results_that_are_gone_are_said(history: History) -> None:
     told(history, 7)
     best = best_variants(history, "nightly", run_id(7), None)
