@@ -36,6 +36,7 @@ from workers.patience import patiently
 from workers.results import ResultSink
 from workers.run_watch import RunWatch
 from workers.session import infra_trials, make_room, run_batch, unrun
+from workers.standing_back import ORDER, stand_back
 from workers.warmth import Warmth
 
 RESOURCE_WAIT_S = 1800.0
@@ -53,6 +54,7 @@ def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) ->
     """A Celery app whose only task runs batches on ``bench``; ``holder`` is this worker's id."""
     app = Celery("tilefarm", broker=broker_url)
     app.conf.update(celery_settings())
+    app.conf.broker_transport_options = {**app.conf.broker_transport_options, "queue_order_strategy": ORDER}
 
     @app.task(name=RUN_BATCH_TASK, bind=True, shared=False)
     def run_batch_task(task: "Task[..., None]", message: object) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -61,6 +63,7 @@ def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) ->
         if again is not None:
             came_by = (task.request.delivery_info or {}).get("routing_key", "")
             _hand_back(app, again, str(came_by))
+            stand_back(str(came_by))
             time.sleep(HAND_BACK_S)  # who is idle takes it meanwhile; our own queue waits no longer than this
 
     return app

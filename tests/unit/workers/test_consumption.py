@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from orchestrator.execution.broker import Broker
 from orchestrator.storage.blobs import BlobStore
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.unit.execution.redis_fixture import raw_client
+from tests.unit.workers.fake_device import FakeDevice, bench
 from tests.unit.workers.jobs import Stock
 from tests.unit.workers.test_outage import Server, server
 from workers.acks import ForgetfulQoS
@@ -103,6 +105,25 @@ def test_g3_03_thirty_batches_over_three_cuts_and_a_restart(
     client.close()
     assert len(kept) < BATCHES
     assert not [key for key in kept if "reply" in key or "pidbox" in key or "meta" in key]
+
+
+def test_what_a_phone_may_not_do_keeps_it_from_no_other_work(
+    farm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody takes the batch on demand that is for another phone of the SoC; the night goes on meanwhile."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # of its locks
+    stock, broker = Stock(BlobStore((tmp_path / "blobs").as_uri())), Broker(farm.url)
+    theirs = stock.batch(stock.job("case-1"), run_id="theirs")
+    soc = bench(FakeDevice()).record.soc.name
+    broker.send(replace(theirs, device_id="", soc=soc, only_on=["other"], planned_for="pool0-x"), "ondemand")
+    for n in range(2):
+        broker.send(stock.batch(stock.job(f"case-{n}"), run_id="ours", batch_id=f"b{n}"), "nightly")
+    with worker(farm, tmp_path):
+        client = connect(farm.url)
+        until(lambda: len(client.hgetall(trials_key("ours"))) == 2)
+        assert client.hgetall(trials_key("theirs")) == {}
+        client.close()
+    broker.close()
 
 
 def test_g3_03_a_batch_whose_end_redis_did_not_hear_of_leaves_its_slot(
