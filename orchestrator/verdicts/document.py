@@ -50,9 +50,12 @@ def document(
 def _sentence(counts: Mapping[str, int], judged: Judged, whole: Sequence[Group]) -> str:
     """``whole``: groups of SoCs and phones as a whole."""
     nights = len(judged.nights.table.runs) - 1
-    if counts["same"] + counts["regressed"] + counts["improved"] == 0:
-        need = RULE.min_nights
-        return f"No verdict on speed yet: {nights} nights before this one, {need} accepted ones are needed"
+    told = "".join(f"; {group.sentence}" for group in whole)
+    numerics = [f"{counts['numerics']} changes of numerics"] if counts["numerics"] else []
+    decided = counts["same"] + counts["regressed"] + counts["improved"]
+    if not decided and (counts["new"] or nights < RULE.min_nights):
+        need = f"{nights} nights before this one, {RULE.min_nights} accepted ones are needed"
+        return "; ".join([f"No verdict on speed yet: {need}", *numerics]) + told
     words = [
         f"{counts[word]} {word}"
         for word in ("regressed", "improved", "inconclusive", "missing")
@@ -60,11 +63,9 @@ def _sentence(counts: Mapping[str, int], judged: Judged, whole: Sequence[Group])
     ]
     if counts["drifts"]:
         words.append(f"{counts['drifts']} drifting slowly")
-    if counts["numerics"]:
-        words.insert(2, f"{counts['numerics']} changes of numerics")
+    words[2:2] = numerics
     said = ", ".join(words) or ("No case changed by itself" if whole else "Nothing changed")
-    told = [f"; {group.sentence}" for group in whole]
-    return f"{said}; {counts['same']} of {len(judged.tests)} cases the same{''.join(told)}"
+    return f"{said}; {counts['same']} of {len(judged.tests)} cases the same{told}"
 
 
 def _not_measured(results: RunResults) -> list[str]:

@@ -17,7 +17,7 @@ def samples_of(trials: Sequence[Trial]) -> Samples:
     higher temperature of the two readings around it. It says once a trial whether the device was throttled.
     """
     times = [t.timing.samples_ns if t.timing is not None else [] for t in trials]
-    shape = (len(trials), max((len(t) for t in times), default=1))
+    shape = (len(trials), max([1, *map(len, times)]))
     latency, hz, temp = (np.full(shape, np.nan) for _ in range(3))
     throttled = np.zeros(shape, np.bool_)
     for row, (trial, taken) in enumerate(zip(trials, times, strict=True)):

@@ -71,3 +71,18 @@ def test_an_id_is_the_same_in_whatever_order_phones_ended(history: History) -> N
         found = judged(history, replace(made, trials=trials))
         ids |= {f.finding_id for f in of_case(found) if f.what == "nmse_doubled"}
     assert len(ids) == 1
+
+
+def test_a_young_history_hides_no_wrong_number(history: History) -> None:
+    found = SmallFarm(history, nmse={3: 9.0}).nights(1, 3)
+    assert found.sentence == (
+        "No verdict on speed yet: 2 nights before this one, 7 accepted ones are needed; 2 changes of numerics"
+    )
+
+
+def test_nights_enough_without_a_number_are_not_called_young(history: History) -> None:
+    farm = SmallFarm(history)
+    farm.nights(1, 9)
+    made = farm.results(10)
+    found = judged(history, replace(made, trials=[replace(t, timing=None) for t in made.trials]))
+    assert found.sentence == "10 missing; 0 of 10 cases the same"
