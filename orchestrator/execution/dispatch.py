@@ -48,6 +48,9 @@ class DispatchLimits:
     """A device without a living worker for this long: its remaining cases are missing, with this reason."""
     stalled_s: float = 900.0
     """A device with a living worker and no news for this long after its longest case's deadline: likewise."""
+    silent_s: float = 300.0
+    """After so much of that time everything is sent once more: Redis gives a batch away before it knows that
+    it arrived, and one whose link breaks at that moment is in no queue any more. A copy does no harm."""
     outage_s: float = 10.0
     """Redis may be away for so long."""
 
@@ -340,6 +343,12 @@ class Dispatcher:
             self._give_up(lane, why, watcher)
         elif now - lane.last_news > self._limits.stalled_s + lane.longest_s:
             self._give_up(lane, f"no news for {now - lane.last_news:.0f} s", watcher)
+        elif (
+            lane.flights and lane.last_recall < lane.last_news < now - self._limits.silent_s - lane.longest_s
+        ):
+            log.warning("no news; sending once more", run=self._run_id, target=lane.target)
+            lane.last_recall = now
+            lane.recall()
 
     def _move_elsewhere(self, lane: Lane) -> bool:
         """The device is gone: what is left goes to phones that stand in. False where there is none."""

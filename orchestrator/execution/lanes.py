@@ -79,6 +79,8 @@ class Lane:
     last_seen: float = 0.0
     last_news: float = 0.0
     last_begun: float = 0.0
+    last_recall: float = -1.0
+    """When all was sent once more because there was no news; once is enough until there is some."""
     begun: set[str] = field(default_factory=set[str])
     """Ids of the flights that were heard to begin."""
     aged: bool = False

@@ -83,3 +83,23 @@ def test_an_outage_amid_results_leaves_none_of_them_unsettled(
     folder = new_folder(tmp_path, {"phone": [job(n) for n in range(3)]})
     assert dispatch(farm, folder, notes, limits=PATIENT) == {}
     assert [t.case_id for t in notes.trials] == ["case-1", "case-2", "case-0"]
+
+
+def test_a_batch_that_was_lost_on_its_way_to_the_worker_is_sent_once_more(
+    farm: FakeFarm, notes: Notes, tmp_path: Path
+) -> None:
+    """Redis has given it away when the link breaks: it is in no queue, and nobody was restarted."""
+    farm.verdicts = silent
+    farm.at_poll = {2: lambda: setattr(farm, "verdicts", passes)}
+    folder = new_folder(tmp_path, {"phone": [job(n) for n in range(3)]})
+    assert dispatch(farm, folder, notes) == {}
+    assert len(folder.trials()) == 3
+    assert farm.attempts() == [(f"case-{n}", 1) for n in (0, 1, 2, 0, 1, 2)]
+
+
+def test_a_worker_that_stays_silent_gets_no_more_than_one_copy(
+    farm: FakeFarm, notes: Notes, tmp_path: Path
+) -> None:
+    farm.verdicts = silent
+    assert dispatch(farm, new_folder(tmp_path, {"phone": [job(1)]}), notes)
+    assert len(farm.sent) == 2

@@ -9,13 +9,16 @@ from orchestrator.domain.event import Progress
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.run_state import RunState, Target
 from orchestrator.domain.verdict import Verdict
-from orchestrator.execution.lanes import MANY_CASES, WINDOW
+from orchestrator.execution.dispatch import DispatchLimits
+from orchestrator.execution.lanes import MANY_CASES, WINDOW, BatchLimits
 from orchestrator.execution.turns import AGE_S, ONDEMAND_SHARE
 from orchestrator.planning.plan import BATCH_S
 from tests.unit.execution.fake_farm import FakeFarm, Notes, passes, silent, trial_of
 from tests.unit.execution.test_dispatch import RUN, dispatch, farm, job, new_folder, notes
 
 __all__ = ["farm", "notes"]
+BEHIND_OTHERS = DispatchLimits(BatchLimits(cases=12), silent_s=900.0)
+"""While these get something done, nobody is silent."""
 
 
 def other_run(user: str, started_at: str = "2026-11-30T23:00:00+00:00", left: int = 5) -> RunState:
@@ -91,7 +94,7 @@ def test_nightly_work_that_waits_for_long_has_one_turn_among_runs_on_demand(
         2 * polls: lambda: farm.tell(RUN, begins),  # the copy had its turn, and another one waits as long
         int(3.5 * polls): end,
     }
-    assert dispatch(farm, folder, notes) == {}
+    assert dispatch(farm, folder, notes, limits=BEHIND_OTHERS) == {}
     assert [lane for _, lane in farm.sent] == ["nightly", "ondemand", "ondemand"]
     assert len({batch.batch_id for batch, _ in farm.sent}) == 1, "copies of one batch"
 
@@ -122,7 +125,7 @@ def test_what_follows_a_batch_waits_and_is_what_is_copied(
         2 * polls + 10: told,
         2 * polls + 20: lambda: end(1),
     }
-    assert dispatch(farm, folder, notes) == {}
+    assert dispatch(farm, folder, notes, limits=BEHIND_OTHERS) == {}
     assert waited == [False, True]
     running, following, copy = (batch for batch, _ in farm.sent)
     assert copy == following != running
