@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.analysis.speed.night import Basis
-from orchestrator.analysis.speed.rows import Floats, Ints
+from orchestrator.analysis.speed.rows import Bools, Floats, Ints, indices
 from orchestrator.history.connection import Connection
 from orchestrator.history.trial_rows import COLUMNS, SAMPLES
 
@@ -198,7 +198,7 @@ def night_table(files: Mapping[str, Path]) -> NightTable:
         no_number=whole("no_number", 0, np.int8),
         measured=whole("measured", 0),
         code=whole("code_hash", -1),
-        driver=whole("driver", -1),
+        driver=_named(whole("driver", -1), words["driver"]),
         hash=whole("hash", -1),
         verdict=whole("verdict", -1),
         distinct=whole("hashes", 0),
@@ -208,6 +208,18 @@ def night_table(files: Mapping[str, Path]) -> NightTable:
         hashes=words["hash"],
         verdicts=words["verdict"],
     )
+
+
+def _named(driver: Ints, words: Sequence[str]) -> Ints:
+    """A trial that died before it named its driver has that of the series' night before, else of a later one:
+    the next night's would look like a new one."""
+    if "" not in words:
+        return driver
+    named: Bools = np.array([*map(bool, words), False], np.bool_)[driver]
+    night: Ints = np.maximum.accumulate(np.where(named, indices(driver.shape[1]), -1), axis=1)
+    night = np.where(night < 0, named.argmax(axis=1, keepdims=True), night)
+    known: Bools = (driver >= 0) & named.any(axis=1, keepdims=True)
+    return np.where(known, np.take_along_axis(driver, night, axis=1), driver)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,21 @@ def test_a_new_driver_is_seen_in_the_night_it_came(history: History) -> None:
     assert [found.drivers[n] for n in found.driver[0]] == ["Adreno 740", "Adreno 740", "Adreno 744"]
 
 
+@pytest.mark.parametrize("died", [0, 1, 2])
+def test_a_trial_that_died_before_it_named_its_driver_is_no_change_of_driver(
+    history: History, died: int
+) -> None:
+    for number, run_id in enumerate(NIGHTS):
+        made = night(run_id)
+        trials = [replace(t, driver="" if number == died else "Adreno 740") for t in made.trials]
+        history.store(replace(made, trials=[*trials[:-1], replace(trials[-1], driver="")]))
+    found = table(history)
+    assert [[found.driver_text(s, n) for n in range(3)] for s in range(len(found.series))] == [
+        *[["Adreno 740"] * 3] * (len(found.series) - 1),
+        [""] * 3,
+    ]
+
+
 def test_a_damaged_file_is_named_with_what_to_do(history: History) -> None:
     history.store(night(NIGHTS[0]))
     (run,) = history.runs()
