@@ -1,6 +1,6 @@
 """From the trials of a job in turns to an answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite, nan
 from typing import Literal
@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from orchestrator.analysis.speed import rows
-from orchestrator.analysis.speed.confirm import LOOKS, Interleaved, decision
+from orchestrator.analysis.speed.confirm import Interleaved, decision
 from orchestrator.analysis.speed.night import Samples
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.trials import samples_of
@@ -70,15 +70,6 @@ def _nothing_counts(seen: Samples, samples: int) -> str:
 
 def unanswered(wanted: Wanted, why: str) -> Duel:
     return Duel(wanted, "unknown", nan, nan, nan, 1.0, 0, 0, why=why)
-
-
-def look_of(duel: Duel) -> int:
-    """Looks that were taken."""
-    return next((n + 1 for n, look in enumerate(LOOKS) if look.pairs == duel.pairs), 0)
-
-
-def in_order(trials: Mapping[str, Trial], ids: Sequence[str]) -> list[Trial | None]:
-    return [trials.get(case_id) for case_id in ids]
 
 
 def _clock(timings: Sequence[Timing | None]) -> Clock:

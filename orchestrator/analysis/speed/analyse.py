@@ -37,18 +37,6 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Everything:
-    """The common shift of each phone, judged like a series: a driver that slows all variants is here."""
-
-    deltas: Deltas
-    """(devices,)"""
-    pooled: Pooled
-    """(socs,)"""
-    screened: Screened
-    """(socs,)"""
-
-
-@dataclass(frozen=True, slots=True)
 class NightAnalysis:
     shifts: Shifts
     baseline: Bools
@@ -61,7 +49,6 @@ class NightAnalysis:
     """(tests,) Findings on SoCs."""
     phone: Screened
     """(series,) Findings of one phone that no finding of its SoC explains: items for who keeps the phones."""
-    everything: Everything
     detectable: Floats
     """(tests,) Log ratio that would have been found with ``rule.power``."""
 
@@ -92,7 +79,6 @@ def analyse(matrix: Matrix, history: History, tonight: Tonight, rule: Rule = RUL
         pooled=pooled,
         screened=screened,
         phone=_phone(matrix, each, pooled, screened, rule),
-        everything=_everything(matrix, common, rule),
         detectable=detectable(
             pooled.se, pooled.df, limit_p(pooled.p, screened.q, rule), matrix.threshold, rule
         ),
@@ -108,18 +94,3 @@ def _phone(matrix: Matrix, each: Deltas, pooled: Pooled, screened: Screened, rul
     alone = np.ones(len(of), np.bool_)
     own = screen(p, each.delta, alone, matrix.code_changed[of], matrix.threshold[of], rule)
     return Screened(own.q, own.found, own.suspect & ~(screened.suspect[of] & along))
-
-
-def _everything(matrix: Matrix, common: Shifts, rule: Rule) -> Everything:
-    """Phones are few: their shifts share one prior."""
-    phones = len(matrix.soc)
-    moved = common.all
-    if moved.shape[1] < 2:
-        moved = np.full((phones, 2), np.nan)
-    one = np.zeros(phones, np.int64)
-    past = moved[:, :-1][:, -rule.window :]
-    each = deltas(past, moved[:, -1], one, 1, rule)
-    socs = int(matrix.soc.max()) + 1 if phones else 0
-    pooled = pool(each, matrix.soc, socs, rule)
-    no_code, threshold = np.zeros(socs, np.bool_), np.full(socs, rule.threshold)
-    return Everything(each, pooled, screen(pooled.p, pooled.delta, pooled.agree, no_code, threshold, rule))
