@@ -21,7 +21,15 @@ from reports.changes.model import SocChanges
 from reports.findings import MAX_DETAILED
 from reports.labels import compact
 from reports.model import ReportModel, SocPage
-from reports.scope import gone, gone_title, missed_title, other_api_note, scope_note, uncounted
+from reports.scope import (
+    degraded_title,
+    gone,
+    gone_title,
+    missed_title,
+    other_api_note,
+    scope_note,
+    uncounted,
+)
 from reports.svg.marks import SHAPES, legend_mark
 from reports.svg.strip import STATE_SHAPES
 from reports.text import shell_word, visible, visible_block
@@ -102,6 +110,7 @@ def shared_names(model: ReportModel) -> dict[str, object]:
         "scope_note": scope_note(model.run),
         "other_api_note": other_api_note(model),
         "uncounted": uncounted(model),
+        "degraded_title": degraded_title(model.run),
         "missed_title": missed_title(model.run),
         "gone": gone(model),
         "gone_title": gone_title(model),

@@ -4,7 +4,8 @@ Unexpected failure → ``failure``; infrastructure or a missing result → ``err
 failure → ``skipped`` with the reason; an unexpected pass passes and says so in ``system-out``. A case that
 passed but is slower than the caller's bound → ``failure`` of type ``slower``. Points of an API that a device
 does not have are no tests of it. A night that was missed before this one → ``error``; a point that the run
-before measured and this one's plan dropped → ``skipped``. Changes: ``reports/machines/junit_changes.py``.
+before measured and this one's plan dropped → ``skipped``. A degraded run is told by the output of a test
+that passes. Changes: ``reports/machines/junit_changes.py``.
 """
 
 import xml.etree.ElementTree as ET
@@ -21,7 +22,7 @@ from reports.machines.junit_changes import changes_suite
 from reports.machines.xunit import Suite, child, document, printed
 from reports.model import ReportModel
 from reports.numbers import duration
-from reports.scope import gone
+from reports.scope import degraded_title, gone
 
 MAX_LOG = 4_000
 """Characters of a failure's log."""
@@ -53,6 +54,8 @@ class _Junit:
         suites: list[Suite] = list(self._suites.values())
         for points in self._suites.values():
             points.add_rest()
+        if self._run.degraded:
+            suites.append(_degraded(self._run))
         if self._run.missed_nights:
             suites.append(_nights(self._run))
         changes = changes_suite(self._model)
@@ -174,6 +177,13 @@ def _tag(item: JudgedTrial, slow: Change | None) -> tuple[str, str]:
             return "skipped", ""
         case Outcome.UNEXPECTEDLY_PASSED | Outcome.PASSED:
             return ("failure", "slower") if slow is not None else ("", "")
+
+
+def _degraded(run: RunInfo) -> Suite:
+    suite = Suite("degraded", {})
+    case = suite.case(degraded_title(run), "run")
+    printed(case, "system-out", "\n".join(run.degraded), MAX_LOG)
+    return suite
 
 
 def _nights(run: RunInfo) -> Suite:

@@ -9,6 +9,7 @@ from reports.model import BestRow, Finding, ReportModel
 from reports.numbers import ratio, significant
 from reports.scope import (
     Lost,
+    degraded_title,
     gone,
     gone_title,
     lost,
@@ -53,6 +54,8 @@ def _lines(model: ReportModel, base: str) -> list[str]:
     note = scope_note(run)
     lines += [f"{plain(note)}."] if note else []
     lines += [*tally_lines(changes), *not_measured_lines(changes)] if changes is not None else []
+    if changes is None and run.degraded:
+        lines += _list(degraded_title(run), run.degraded)
     missed = [f"{m.night}: {m.why}" for m in run.missed_nights]
     lines += _list(missed_title(run), missed[-MAX_ROWS:]) if changes is None else []
     if changes is not None:

@@ -93,3 +93,10 @@ def missed_title(run: RunInfo) -> str:
     """Above the list of ``run.missed_nights``."""
     one = len(run.missed_nights) == 1
     return f"{'1 night' if one else f'{len(run.missed_nights)} nights'} before this one brought no results"
+
+
+def degraded_title(run: RunInfo) -> str:
+    """Above the list of ``run.degraded``."""
+    times = len(run.degraded)
+    who = "a worker" if times == 1 else f"{times} times a worker"
+    return f"DEGRADED: {who} took nothing from its queues and was replaced; what was measured counts"

@@ -16,6 +16,7 @@ from reports.model import BestGroup, BestRow, Finding, ReportModel
 from reports.numbers import DASH, duration, percent, ratio, significant
 from reports.scope import (
     Lost,
+    degraded_title,
     gone,
     gone_title,
     lost,
@@ -38,6 +39,10 @@ def summary_table(model: ReportModel) -> RenderableType:
     parts: list[RenderableType] = [_text(model.summary.sentence, style)]
     note = scope_note(model.run)
     parts += [Text(visible(note) + ".", no_wrap=True, overflow="ignore")] if note else []
+    if model.run.degraded:
+        title = _more(degraded_title(model.run), len(model.run.degraded))
+        parts.append(_text(f"{title}:", "yellow"))
+        parts += [_text(f"    {sentence}") for sentence in model.run.degraded[:MAX_ROWS]]
     if model.run.missed_nights:
         parts.append(_text(f"{missed_title(model.run)}:", "yellow"))
         parts += [_text(f"    {m.night}: {m.why}") for m in model.run.missed_nights[-MAX_ROWS:]]

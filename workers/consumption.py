@@ -8,23 +8,29 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import redis
 import structlog
 from celery import signals
 
 from orchestrator.domain.names import CELERY_PREFIX
+from orchestrator.storage.degraded import note_degraded
 from orchestrator.storage.redis_client import RedisClient
 
 POLL_S = 10.0
 STALL_S = 120.0
 """An idle worker takes a batch within a second, and Celery is back within half a minute of its Redis."""
 EXIT_STALLED = 5
+WHY = f"its worker lived and took none of the work queued for {STALL_S:g} s; it ended itself for another one"
 log = structlog.get_logger()
 
 
-def _leave() -> None:
-    """No batch is in hand, and what hangs would keep an orderly end waiting."""
+def end_stalled(client: RedisClient, device_id: str) -> None:
+    """Tell the runs that wait for this device, and end: no batch is in hand, and what hangs would keep an
+    orderly end waiting."""
+    with suppress(redis.RedisError):
+        note_degraded(client, device_id, WHY)
     os._exit(EXIT_STALLED)
 
 
@@ -36,8 +42,8 @@ class Consumption:
         client: RedisClient,
         queues: Sequence[str],
         *,
+        leave: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
-        leave: Callable[[], None] = _leave,
     ) -> None:
         self._client = client
         self._keys = [CELERY_PREFIX + queue for queue in queues]

@@ -4,6 +4,7 @@ import math
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 from celery import Celery
@@ -16,7 +17,7 @@ from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient, connect
 from workers.acks import free_the_slot_of_every_batch
 from workers.bench import CALL_TIMEOUT_S, Bench
-from workers.consumption import Consumption
+from workers.consumption import Consumption, end_stalled
 from workers.discovery import Reachable, host_name
 from workers.identity import phone_id
 from workers.leasing import leased
@@ -49,7 +50,10 @@ def serve(found: Reachable, broker: str, settings: Settings) -> None:
     client.delete(news_key(bench.record.device_id))  # of earlier workers, and maybe of another host
     heartbeat = Heartbeat(client, bench.record)
     app = make_app(broker, bench, client, heartbeat.registration.worker_id)
-    consumption = Consumption(client, worker_queues(bench.record.device_id, bench.record.soc.name))
+    device_id = bench.record.device_id
+    consumption = Consumption(
+        client, worker_queues(device_id, bench.record.soc.name), leave=partial(end_stalled, client, device_id)
+    )
     heartbeat.start()
     consumption.start()
     log.info("serving", device=bench.record.device_id, soc=bench.record.soc.name)

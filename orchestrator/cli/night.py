@@ -35,6 +35,8 @@ from orchestrator.storage.redis_client import connect
 
 MAX_WHY = 400
 """Characters of an error that a night keeps."""
+MAX_DEGRADED = 20
+"""Sentences that a night keeps; its run's results.json has all."""
 log = structlog.get_logger()
 
 
@@ -71,6 +73,7 @@ def run_night(settings: Settings, night: str, wanted: Wanted) -> Finished:
                 verdict=summary.sentence,
                 exit_code=summary.exit_code,
                 why="",
+                degraded=finished.reports.model.run.degraded[:MAX_DEGRADED],
             ),
         )
         return finished

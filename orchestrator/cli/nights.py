@@ -95,8 +95,10 @@ def _table(records: list[NightRecord]) -> Table:
     for name in ("Night (UTC)", "", "Run", "Verdict"):
         table.add_column(Text(name), overflow="fold")
     for r in records:
+        degraded = f"degraded: {'; '.join(r.degraded)}" if r.degraded else ""
         words = r.verdict or r.why or ("" if r.state != "started" else f"since {r.started_at} on {r.host}")
-        style = "red" if r.state in ("failed", "missed") else ""
+        words = " ".join(filter(None, (words, degraded)))
+        style = "red" if r.state in ("failed", "missed") else "yellow" if degraded else ""
         table.add_row(
             *(Text(visible(text), style=style) for text in (r.night, STATES[r.state], r.run_id, words))
         )

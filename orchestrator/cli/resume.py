@@ -1,6 +1,6 @@
 """``tilefarm run --resume``: complete a run that was cut off, with what it was started with."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,7 +128,7 @@ def close_run(folder: RunFolder, settings: Settings, gate: Gate, why: str = "") 
     """The report of what is on disk, without a farm; what has no result is missing, because of ``why``."""
     given_up = dict.fromkeys(folder.unfinished(), why)
     with LiveProgress(news, {}, lambda: None) as watcher:
-        results = carry_out(folder, _NothingToSend(), watcher, settings.out, given_up)
+        results = carry_out(folder, _NothingToSend(settings.broker), watcher, settings.out, given_up)
     return _reported(folder, results, settings, gate)
 
 
@@ -142,6 +142,9 @@ def _reported(folder: RunFolder, results: RunResults, settings: Settings, gate: 
 
 class _NothingToSend:
     """The farm of a run that needs no device any more."""
+
+    def __init__(self, broker: str) -> None:
+        self._broker = broker
 
     def epoch(self) -> str:
         return "none"
@@ -169,6 +172,12 @@ class _NothingToSend:
     def whereabouts(self, device_id: str) -> str:
         del device_id
         return ""
+
+    def degraded(self, device_ids: Iterable[str], since: str) -> Sequence[str]:
+        if not self._broker:
+            return ()
+        with closing(Broker(self._broker)) as broker:
+            return broker.degraded(device_ids, since)
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress]]:
         yield from ()

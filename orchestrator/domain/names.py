@@ -21,6 +21,8 @@ AGENT_KEY_PREFIX = "tilefarm:agent:"
 AGENT_TTL_S = 15
 NEWS_KEPT = 50
 """Of a device, until its agent reads them; with nobody to read, older ones go."""
+DEGRADED_KEPT = 50
+"""Of a device, the newest."""
 HOLD_KEY_PREFIX = "tilefarm:hold:"
 LEASE_TTL_S = 15
 """A lease that was not renewed for this long ends: so long a killed worker's device stays taken."""
@@ -98,6 +100,11 @@ def hold_key(device_id: str) -> str:
 def news_key(device_id: str) -> str:
     """List: what a worker tells the agent of its host about the device."""
     return f"tilefarm:news:{device_id}"
+
+
+def degraded_key(device_id: str) -> str:
+    """List: when a worker of the device took nothing and was replaced, for the runs that it delayed."""
+    return f"tilefarm:degraded:{device_id}"
 
 
 def agent_key(host: str) -> str:

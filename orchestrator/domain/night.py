@@ -87,6 +87,8 @@ class NightRecord:
     exit_code: int | None = None
     why: str = ""
     """Of ``failed`` and ``missed``."""
+    degraded: list[str] = field(default_factory=list[str])
+    """As in RunInfo of its run, the first ones."""
     missed: list[MissedNight] = field(default_factory=list[MissedNight])
     """Nights of the suite that brought no results since the last one that did."""
 

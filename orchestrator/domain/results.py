@@ -66,6 +66,10 @@ class RunInfo:
     missed_nights: list[MissedNight] = field(default_factory=list[MissedNight])
     """Nights of the suite that brought no results, since the last one that did."""
 
+    degraded: list[str] = field(default_factory=list[str])
+    """Which worker took nothing from its queues meanwhile and was replaced: device, when, why. What was
+    measured counts all the same."""
+
     @property
     def whole_suite(self) -> bool:
         """False when a person chose a part of it: nothing is missing that was not asked for."""

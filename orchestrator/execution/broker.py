@@ -29,9 +29,11 @@ from orchestrator.domain.names import (
     run_key,
     soc_queue,
 )
+from orchestrator.domain.night import parse_time
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.trial import Trial, unreadable_trial
 from orchestrator.domain.wire import MAX_BATCH_BYTES, pack, unpack
+from orchestrator.storage.degraded import degraded_since
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import connect, shown
 from orchestrator.storage.run_states import RunStates
@@ -143,6 +145,11 @@ class Broker:
         return {
             device.decode("utf-8", "replace"): why.decode("utf-8", "replace") for device, why in found.items()
         }
+
+    def degraded(self, device_ids: Iterable[str], since: str) -> list[str]:
+        """Which of their workers took nothing and were replaced since then (UTC): device, when, why."""
+        with self._reachable():
+            return degraded_since(self._redis, device_ids, parse_time(since))
 
     def go_on(self, run_id: str) -> None:
         """The run is not cancelled any more, and no device is given up."""

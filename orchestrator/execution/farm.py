@@ -1,6 +1,6 @@
 """What the dispatcher talks to: the farm behind the broker, and whoever follows the run."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from orchestrator.domain.event import Progress, Registration
@@ -62,6 +62,10 @@ class Farm(Protocol):
 
     def whereabouts(self, device_id: str) -> str:
         """What is known of a device that no worker serves; empty: nothing."""
+        ...
+
+    def degraded(self, device_ids: Iterable[str], since: str) -> Sequence[str]:
+        """Which of their workers took nothing and were replaced since then (UTC): device, when, why."""
         ...
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress | None]]:

@@ -2,7 +2,8 @@
 
 import platform
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from orchestrator import __version__
 from orchestrator.domain.device import DeviceRecord
-from orchestrator.domain.errors import KernelFolderError
+from orchestrator.domain.errors import BrokerUnavailable, KernelFolderError
 from orchestrator.domain.gate import FailOn
 from orchestrator.domain.job import CanaryJob
 from orchestrator.domain.names import Lane
@@ -237,8 +238,17 @@ def carry_out(
         ]
         previous = previous_results(out, run.suite, run.run_id, wanted)
         store = BlobStore(manifest.blob_store)
+        used = dict.fromkeys(d.device_id for d in manifest.planned.devices)
+        used |= dict.fromkeys(t.device_id for t in trials.values())
+        degraded: Sequence[str] = ()
+        with suppress(BrokerUnavailable):  # the results are here
+            degraded = broker.degraded(used, run.started_at)
         return folder.finish(
-            previous.run.run_id if previous else "", utc_now(), lost, partial(measured_precision, store)
+            previous.run.run_id if previous else "",
+            utc_now(),
+            lost,
+            partial(measured_precision, store),
+            degraded,
         )
 
 

@@ -11,7 +11,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -138,12 +138,14 @@ class RunFolder:
         finished_at: str,
         lost: Mapping[tuple[str, str], str],
         precision_of: PrecisionOf | None = None,
+        degraded: Sequence[str] = (),
     ) -> RunResults:
         """Write results.json from the manifest and the trials so far.
 
         Args:
             lost: (target, case) → why its result never came.
             precision_of: works out what each device delivers, from the trials that count.
+            degraded: sentences of ``RunInfo.degraded``; those of an earlier end stay.
         """
         manifest = self.manifest()
         latest = last_attempts(self.trials().values())
@@ -171,7 +173,11 @@ class RunFolder:
         results = replace(
             planned,
             devices=[*planned.devices, *(d for d in manifest.reserve if d.device_id in stood_in)],
-            run=replace(planned.run, finished_at="" if missing else finished_at),
+            run=replace(
+                planned.run,
+                finished_at="" if missing else finished_at,
+                degraded=list(dict.fromkeys([*self._degraded_before(), *degraded])),
+            ),
             trials=list(latest.values()),
             missing=[*planned.missing, *missing],
             precision=found,
@@ -179,6 +185,12 @@ class RunFolder:
         )
         write_atomically(self.results_json, to_json(results))
         return results
+
+    def _degraded_before(self) -> list[str]:
+        """What an earlier end of this run told: the farm forgets it after a week."""
+        with suppress(UsageError):
+            return load_results(self.path).run.degraded
+        return []
 
 
 def last_attempts(trials: Iterable[Trial]) -> dict[tuple[str, str], Trial]:

@@ -11,6 +11,9 @@ from orchestrator.verdicts.phones import Presence, device_night, not_there
 from orchestrator.verdicts.rows import WORDS, series_row
 from orchestrator.verdicts.speed import Judged
 
+MAX_DEGRADED = 3
+"""Sentences beside what else was not measured; after a blip of Redis each phone may have one."""
+
 
 def document(
     results: RunResults,
@@ -69,7 +72,10 @@ def _sentence(counts: Mapping[str, int], judged: Judged, whole: Sequence[Group])
 
 
 def _not_measured(results: RunResults) -> list[str]:
-    said = [f"night {m.night}: {m.why}" for m in results.run.missed_nights]
+    said = [f"DEGRADED: {sentence}" for sentence in results.run.degraded[:MAX_DEGRADED]]
+    if (more := len(results.run.degraded) - MAX_DEGRADED) > 0:
+        said.append(f"DEGRADED: {more} more, in the run's report")
+    said += [f"night {m.night}: {m.why}" for m in results.run.missed_nights]
     said += [f"{m.device_id}: {m.why}" for m in results.missing if not m.case_id]
     cases = sum(bool(m.case_id) for m in results.missing)
     if cases:

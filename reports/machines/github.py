@@ -68,6 +68,7 @@ def annotations(model: ReportModel, files: Mapping[str, str]) -> list[Annotation
         bound = f"slower than ×{model.max_slowdown:.2f} of the run before" if model.max_slowdown else "slower"
         said.append(Annotation(wrong, f"{plural(len(model.slow), 'case')} {bound}", "See the report."))
     said += [Annotation("warning", f"Not obtained: {x.device}", f"{x.what}: {x.why}") for x in lost(model)]
+    said += [Annotation("warning", "Degraded run", sentence) for sentence in model.run.degraded]
     said += [Annotation("warning", f"No results: {m.night}", m.why) for m in model.run.missed_nights]
     failing = {f.finding_id for f in model.worse.findings} | {g.group_id for g in model.worse.together}
     for card in model.changes.cards if model.changes is not None else ():

@@ -35,6 +35,11 @@ def _run(model: ReportModel) -> Iterator[Gauge]:
             model.summary.exit_code,
         ),
         (
+            "degraded",
+            "How often a worker took nothing from its queues during the run and was replaced.",
+            len(run.degraded),
+        ),
+        (
             "missed_nights",
             "Nights of the suite before this one that brought no results.",
             len(run.missed_nights),

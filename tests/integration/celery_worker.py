@@ -10,6 +10,8 @@ What its phone does with a case stands in the case's id, or after the id in FOLD
 - ``lose-…``: its result is lost on the way to Redis
 - all others: a pass, at once
 
+FOLDER/DEVICE.deaf: the next worker takes nothing, though all else of it lives, and notices in a second.
+
 FOLDER/DEVICE.log has a line for each execution, with its cases: what the phone saw. Leases and registrations
 of a worker that was killed end after two seconds, not fifteen.
 """
@@ -18,10 +20,13 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+from celery import Celery
 
 from orchestrator.domain.device import Soc
 from orchestrator.domain.lease import Lease
@@ -30,7 +35,7 @@ from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import FakeDevice, bench
-from workers import registry, serve, tasks
+from workers import consumption, registry, serve, tasks
 from workers.bench import Bench
 from workers.discovery import Reachable
 from workers.leasing import leased
@@ -80,6 +85,15 @@ def main(url: str, device_id: str, folder: Path, visibility_s: float | None) -> 
     def opened(_found: Reachable, _client: RedisClient, _settings: Settings) -> Bench:
         return replace(made, record=record)
 
+    deaf = folder / f"{device_id}.deaf"
+    if deaf.exists():
+        deaf.unlink()
+        consumption.STALL_S, consumption.POLL_S = 1.0, 0.1
+
+        def hears_nothing(_app: Celery, _bench: Bench) -> None:
+            threading.Event().wait()
+
+        serve.work = hears_nothing
     serve.open_alone = opened
     tasks.ResultSink = LosingSink
     tasks.leased = partial(leased, ttl_s=TTL_S, renew_s=RENEW_S)

@@ -20,7 +20,7 @@ from orchestrator.execution.broker import Broker
 from orchestrator.execution.dispatch import DispatchLimits
 from orchestrator.execution.lanes import BatchLimits
 from orchestrator.execution.manifest import Manifest
-from orchestrator.execution.run import carry_out
+from orchestrator.execution.run import carry_out, utc_now
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import connect
@@ -156,6 +156,37 @@ class Night:
             if worker.poll() is not None:
                 self.deaths += 1
                 self._workers[device_id] = self._stack.enter_context(self.line.worker(device_id))
+
+
+def test_g3_03_a_worker_that_takes_nothing_is_replaced_and_its_run_is_degraded(tmp_path: Path) -> None:
+    """G3-03: it lives, and so does its registration; another one is started, and the report says so."""
+    line = Line(tmp_path)
+    (tmp_path / f"{ONE}.deaf").touch()
+    points = [case(seq=33 + n) for n in range(2)]
+    jobs = [replace(line.stock.job(p.case_id), code_hash=code_hash(p), deadline_ms=1000) for p in points]
+    devices = [device(d, serial=d, soc=SOC) for d in (ONE, TWO)]
+    run = replace(run_info("20261201T010000Z-night-g303", finished=False), started_at=utc_now())
+    planned = results(points=points, devices=devices, run=run)
+    folder = RunFolder.create(
+        tmp_path / "out", Manifest(planned, {ONE: jobs[:1], TWO: jobs[1:]}, line.stock.store.url, "nightly")
+    )
+    line.redis.start()
+    broker = Broker(line.url)
+    try:
+        with ExitStack() as workers:
+            night = Night(line, workers, restart_after=1_000_000)
+            found = carry_out(folder, broker, night, tmp_path / "out")
+    finally:
+        broker.close()
+        line.redis.kill()
+    assert [t.verdict for t in found.trials] == [Verdict.PASS] * 2
+    assert night.deaths == 1
+    (sentence,) = found.run.degraded
+    assert sentence.startswith(f"{ONE} at 20")
+    assert "took none of the work queued" in sentence
+    finished = finish_run(folder, found, Settings(out=tmp_path / "out"), TODAY, Gate())
+    assert sentence in finished.reports.index.read_text("utf-8")
+    assert finished.summary.exit_code == 0
 
 
 def test_g3_07_a_night_of_120_tasks_has_its_report_with_three_named_gaps(

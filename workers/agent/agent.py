@@ -45,6 +45,10 @@ class Farm(Protocol):
         """The last lease of a device for which batches are queued and that nobody has leased; else empty."""
         ...
 
+    def degraded(self, device_id: str, why: str) -> None:
+        """Runs that this device delayed will tell why."""
+        ...
+
     def news(self, device_id: str) -> Iterable[News]: ...
     def publish(self, report: AgentReport) -> None: ...
 
@@ -173,7 +177,9 @@ class Agent:
         station.other = f"served by process {served.pid} on {served.record.host}" if served else ""
         station.busy = bool(device_id) and self.farm.busy(device_id)
         if own is not None and station.ears_due(now):
-            station.heard(self.farm.waiting(device_id), now)
+            why = station.heard(self.farm.waiting(device_id), now)
+            if why:
+                self.farm.degraded(device_id, why)
         if station.is_phone and own is not None:
             # Others' news, and those of a worker that has gone, are not about the present one's phone.
             for event in self.farm.news(device_id):

@@ -21,6 +21,7 @@ from orchestrator.domain.names import (
     token_key,
 )
 from orchestrator.domain.wire import pack
+from orchestrator.storage.degraded import note_degraded
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
 from workers.news import heard
@@ -67,6 +68,9 @@ class RedisFarm:
         if self.client.exists(lease_key(device_id)) or not any(map(self.client.exists, queues)):
             return ""
         return (self.client.get(token_key(device_id)) or b"never").decode("utf-8", "replace")
+
+    def degraded(self, device_id: str, why: str) -> None:
+        self._ask(lambda: note_degraded(self.client, device_id, why), None)
 
     def news(self, device_id: str) -> Iterable[News]:
         return self._ask(lambda: list(heard(self.client, device_id)), list[News]())

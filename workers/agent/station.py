@@ -308,8 +308,11 @@ class Station:
             self._next_ears = now + EARS_EVERY_S
         return due
 
-    def heard(self, waiting: str, now: float) -> None:
-        """``waiting`` stays the same while its worker leaves batches queued (``Farm.waiting``)."""
+    def heard(self, waiting: str, now: float) -> str:
+        """``waiting`` stays the same while its worker leaves batches queued (``Farm.waiting``).
+
+        Returns why its worker was replaced; empty: it was not.
+        """
         if not waiting or waiting != self._unheard[0]:
             self._unheard = waiting, now
         elif now - self._unheard[1] > DEAF_S and self.child is not None and self.stopping_since is None:
@@ -317,6 +320,10 @@ class Station:
             self._unheard = "", now
             self.stopping_since = now
             self.child.kill()  # nothing is in its hands
+            return (
+                f"its worker lived and took none of the work queued for {DEAF_S:g} s; its agent replaced it"
+            )
+        return ""
 
     def registered(self, device_id: str, now: float) -> None:
         """Its worker serves; once it has for a while, all is well on the host's side."""

@@ -66,6 +66,8 @@ class Host:
     leased: set[str] = field(default_factory=set[str])
     queued: dict[str, str] = field(default_factory=dict[str, str])
     """Device → its last lease, while batches wait for it."""
+    deaf: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Devices whose worker was replaced, and why."""
     told: dict[str, list[News]] = field(default_factory=dict[str, list[News]])
     reports: list[AgentReport] = field(default_factory=list[AgentReport])
     rows: dict[str, str] = field(default_factory=dict[str, str])
@@ -137,6 +139,9 @@ class Host:
 
     def waiting(self, device_id: str) -> str:
         return "" if device_id in self.leased else self.queued.get(device_id, "")
+
+    def degraded(self, device_id: str, why: str) -> None:
+        self.deaf.append((device_id, why))
 
     def news(self, device_id: str) -> Iterable[News]:
         return self.told.pop(device_id, [])

@@ -22,6 +22,8 @@ def test_g3_03_a_worker_that_leaves_its_queue_alone_is_replaced(host: Host) -> N
     host.run(DEAF_S - 4 * EARS_EVERY_S, step=1)
     assert len(host.children) == 2, "the new one has its time, too"
     assert host.climbed == [], "no phone's fault"
+    ((device_id, why),) = host.deaf
+    assert (device_id, "took none of the work queued for 180 s" in why) == ("id-a", True)
 
 
 def test_a_worker_that_begins_one_batch_after_another_hears(host: Host) -> None:
@@ -36,6 +38,7 @@ def test_a_worker_that_begins_one_batch_after_another_hears(host: Host) -> None:
     host.queued.clear()
     host.run(2 * SOON, step=1)
     assert len(host.children) == 1
+    assert host.deaf == []
 
 
 def test_a_worker_is_not_blamed_for_what_waited_before_it_came(host: Host) -> None:

@@ -1,6 +1,6 @@
 """A farm in memory: workers that obey a script, a clock that moves only when somebody waits."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.domain.errors import BrokerUnavailable
@@ -46,6 +46,8 @@ class FakeFarm:
     """Device → why its worker cannot have it."""
     known: dict[str, str] = field(default_factory=dict[str, str])
     """Device → what is said of it while no worker serves it."""
+    deaf: dict[str, str] = field(default_factory=dict[str, str])
+    """Device → why its worker was replaced."""
     redis: str = "redis-1"
     """Another one after a restart; empty: it is away."""
     others: list[RunState] = field(default_factory=list[RunState])
@@ -98,6 +100,9 @@ class FakeFarm:
 
     def whereabouts(self, device_id: str) -> str:
         return self.known.get(device_id, "")
+
+    def degraded(self, device_ids: Iterable[str], since: str) -> Sequence[str]:
+        return [f"{d} since {since}: {self.deaf[d]}" for d in device_ids if d in self.deaf]
 
     def events(self, run_id: str, after: str, block_ms: int) -> Iterator[tuple[str, Trial | Progress | None]]:
         self.polls += 1

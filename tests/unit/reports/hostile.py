@@ -89,7 +89,7 @@ def hostile() -> RunResults:
     )
     run = replace(
         run_info(), run_id=NASTY, suite=NASTY, host=NASTY, command=NASTY, commit=NASTY, tilefarm=NASTY,
-        night=NASTY, missed_nights=[MissedNight(NASTY, NASTY)],
+        night=NASTY, degraded=[NASTY], missed_nights=[MissedNight(NASTY, NASTY)],
         compiler=NASTY, matrix=NASTY, kernels=[NASTY], selection=NASTY, overrides=[NASTY], wanted=[NASTY],
     )  # fmt: skip
     made = results(

@@ -71,6 +71,19 @@ def test_a_phone_that_nobody_asked_for_is_not_missing(history: History) -> None:
     assert findings.not_measured == []
 
 
+def test_a_degraded_night_says_so_first_and_counts(history: History) -> None:
+    farm = SmallFarm(history)
+    found = only(farm.results(10), phones=("one", "two"))
+    degraded = [f"one at 2026-12-10T01:{n:02d}:00+00:00: its worker took nothing" for n in range(9)]
+    findings = tonight(farm, replace(found, run=replace(found.run, degraded=degraded)))
+    assert findings.not_measured == [
+        *(f"DEGRADED: {sentence}" for sentence in degraded[:3]),
+        "DEGRADED: 6 more, in the run's report",
+        "three: not measured since 9 Dec",
+    ]
+    assert {d.device_id: d.verdict for d in findings.devices}["one"] != "missing"
+
+
 def test_a_phone_that_was_expected_and_is_gone_is_missing(history: History) -> None:
     farm = SmallFarm(history)
     findings = tonight(farm, only(farm.results(10), phones=("one", "two")))
