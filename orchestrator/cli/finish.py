@@ -3,18 +3,23 @@
 import os
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 
+import structlog
+
 from orchestrator.analysis.summary import Summary
-from orchestrator.cli.judged import SecondLook, judge_ended
+from orchestrator.cli.judged import JudgedRun, SecondLook, judge_ended
 from orchestrator.cli.output import print_json, result, say
-from orchestrator.domain.errors import UsageError
+from orchestrator.domain.errors import TilefarmError, UsageError
 from orchestrator.domain.gate import Gate
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import RunFolder, find_run, load_results, point_latest
 from reports.terminal import print_summary
 from reports.write import ReportPaths, write_reports
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +68,42 @@ def finish_run(
     out = settings.out
     previous = _previous(out, results)
     judged = judge_ended(results, folder.path, settings, store=newest, second_look=second_look)
-    reports = write_reports(
+    reports = _written(folder, results, previous, settings, today, gate, judged)
+    if newest and folder.path.name >= _latest_id(out):
+        point_latest(out, folder.path.name)
+    return Finished(folder, reports)
+
+
+def _written(
+    folder: RunFolder,
+    results: RunResults,
+    previous: RunResults | None,
+    settings: Settings,
+    today: date,
+    gate: Gate,
+    judged: JudgedRun,
+) -> ReportPaths:
+    """The reports, without what the history says where that cannot be shown."""
+    write = partial(
+        write_reports,
         results,
         previous,
         folder.path,
         today,
         max_slowdown=gate.max_slowdown,
         fail_on=gate.fail_on,
-        judged=judged.answered,
-        findings=judged.findings,
-        series=judged.series,
-        best=judged.best,
         base=settings.run_url(results.run.run_id),
     )
-    if newest and folder.path.name >= _latest_id(out):
-        point_latest(out, folder.path.name)
-    return Finished(folder, reports)
+    try:
+        return write(judged=judged.answered, findings=judged.findings, series=judged.series, best=judged.best)
+    except (TilefarmError, OSError):
+        raise
+    except Exception as e:  # a fault of ours in pages of changes must not cost the report of a whole night
+        if judged.findings is None:
+            raise
+        log.exception("unexpected", run=results.run.run_id)
+        say(f"warning: the reports say nothing of the history: {type(e).__name__}: {e}")
+        return write(judged=False)
 
 
 def _previous(out: Path, results: RunResults) -> RunResults | None:

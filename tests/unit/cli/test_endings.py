@@ -1,18 +1,23 @@
 """The end of a run writes its report, whatever the history and earlier runs are like."""
 
 import errno
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+import reports.write
+from orchestrator.cli import finish
 from orchestrator.cli.finish import finish_run
+from orchestrator.cli.judged import JudgedRun
 from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
-from orchestrator.execution.run_folder import load_results
+from orchestrator.execution.run_folder import RunFolder, load_results
 from orchestrator.history.history import History
 from tests.results_fixture import TODAY
 from tests.unit.cli.test_runs import NEW, OLD, ended
+from tests.unit.reports.sample_findings import sample_findings
 
 
 def a_full_disk(*_: object, **__: object) -> NoReturn:
@@ -57,3 +62,21 @@ def test_an_earlier_run_that_cannot_be_read_costs_the_comparison_only(
     )
     assert finished.reports.index.is_file()
     assert "the report compares with no earlier run" in " ".join(capsys.readouterr().err.split())
+
+
+def test_findings_that_cannot_be_shown_cost_their_pages_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = sample_findings()
+    run = replace(sample.results, previous_run="")
+
+    def judged(*_: object, **__: object) -> JudgedRun:
+        return JudgedRun(sample.findings)
+
+    monkeypatch.setattr(finish, "judge_ended", judged)
+    monkeypatch.setattr(reports.write, "render_changes", a_fault)
+    finished = finish_run(RunFolder(tmp_path), run, Settings(out=tmp_path), TODAY, Gate(fail_on="regressed"))
+    assert finished.reports.index.is_file()
+    assert finished.reports.changes == {}
+    assert finished.summary.exit_code != 0
+    assert "the reports say nothing of the history: KeyError" in " ".join(capsys.readouterr().err.split())
