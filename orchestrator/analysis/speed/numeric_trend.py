@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scipy.stats import binomtest
-
 FACTOR = 2.0
 """NMSE at least this many times the pinned one, or at most this part of it, is a change."""
 _CONFIDENCE = 0.95
@@ -80,11 +78,3 @@ def executions_needed(rate: float, confidence: float = _CONFIDENCE) -> int:
     if not 0 < rate <= 1:
         raise ValueError(f"rate {rate}: more than 0 and at most 1 is needed")
     return 1 if rate == 1 else math.ceil(math.log(1 - confidence) / math.log1p(-rate))
-
-
-def rate_interval(other: int, executions: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
-    """Clopper and Pearson's limits of a flake rate (Biometrika 26(4), 1934): exact, so never too narrow."""
-    if executions == 0:
-        return 0.0, 1.0
-    limits = binomtest(other, executions).proportion_ci(confidence, method="exact")
-    return float(limits.low), float(limits.high)

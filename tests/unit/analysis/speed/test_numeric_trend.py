@@ -4,14 +4,12 @@ import math
 from dataclasses import replace
 
 import pytest
-from scipy.stats import beta
 
 from orchestrator.analysis.speed.numeric_trend import (
     NumericFlag,
     NumericNight,
     executions_needed,
     numeric_flags,
-    rate_interval,
 )
 
 PINNED = NumericNight("a", nmse=1e-9, limit=1e-7, failing=0, nonfinite=0, executions=12, other=0)
@@ -60,10 +58,3 @@ def test_executions_that_show_a_flake() -> None:
     assert [executions_needed(r) for r in (0.23, 0.05, 1.0)] == [12, 59, 1]
     with pytest.raises(ValueError, match="rate 0"):
         executions_needed(0)
-
-
-def test_rates_have_clopper_and_pearsons_limits() -> None:
-    low, high = rate_interval(23, 100)
-    assert (low, high) == pytest.approx((beta.ppf(0.025, 23, 78), beta.ppf(0.975, 24, 77)))
-    assert rate_interval(0, 12)[1] == pytest.approx(1 - 0.025 ** (1 / 12))
-    assert rate_interval(0, 0) == (0.0, 1.0)
