@@ -184,6 +184,14 @@ class History:
         """Of a run that was judged (``run.verdicts``)."""
         return self.verdict_files / run.verdicts
 
+    def damage(self, run: StoredRun) -> str:
+        """What is wrong with a run's files; empty: nothing."""
+        if why := trial_files.check(self.path(run), run.sha256):
+            return f"{run.file} is {why}"
+        if run.verdicts and (why := trial_files.check(self.verdict_path(run), run.verdicts_sha256)):
+            return f"{run.verdicts} is {why}"
+        return ""
+
     def environments(self, run_ids: Sequence[str]) -> dict[tuple[str, str], str]:
         """(run, device) → OS build."""
         with self.database.session() as session:

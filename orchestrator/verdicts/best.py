@@ -25,6 +25,7 @@ from orchestrator.verdicts.best_phones import Phones, driver_warnings, phones_of
 from orchestrator.verdicts.best_refused import Refused, refused_in
 from orchestrator.verdicts.best_workload import Facts, workload_best
 from orchestrator.verdicts.nights import chosen as nights_of
+from orchestrator.verdicts.nights import sound
 
 USUAL_INPUTS = "normal"
 """Named inputs test correctness: no app has them."""
@@ -53,7 +54,7 @@ def best_variants(
         InfraError: a file of the history is missing or damaged.
     """
     wanted = wanted or Wanted()
-    runs = nights_of(history.runs(suite), until)[-RULE.window :]
+    runs, _ = sound(history, nights_of(history.runs(suite), until)[-RULE.window :], until)
     if not runs or runs[-1].run_id != until:
         raise UsageError(f"run {until} of suite {suite!r}: not in the history; `tilefarm db store {until}`")
     found = _read(history, runs)

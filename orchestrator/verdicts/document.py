@@ -41,7 +41,11 @@ def document(
         nights=judged.nights.table.runs,
         sentence=_sentence(counts, judged, [g for g in groups if set(g.findings) & ids]),
         counts=counts,
-        not_measured=[*_not_measured(results), *not_there(results, judged, seen)],
+        not_measured=[
+            *_not_measured(results),
+            *judged.nights.left_out,
+            *not_there(results, judged, seen),
+        ],
         groups=list(groups),
         findings=list(found),
         series=rows,

@@ -45,6 +45,8 @@ class Nights:
     """Device → (nights,) what was said of the phone as a whole, as ``said``."""
     whole_epoch: Mapping[str, Ints]
     """Device → (nights,) how often a person accepted a shift of the phone as a whole."""
+    left_out: list[str]
+    """Sentences about nights whose files are damaged."""
 
     def whole_accepted(self, device_id: str) -> Bools:
         """(nights,) that the phone as a whole is compared with."""
@@ -91,6 +93,18 @@ def chosen(runs: Sequence[StoredRun], until: str) -> list[StoredRun]:
     return sorted(by_night.values(), key=lambda r: (r.started_at, r.run_id))[-NIGHTS:]
 
 
+def sound(history: History, runs: Sequence[StoredRun], until: str) -> tuple[list[StoredRun], list[str]]:
+    """Runs whose files are as they were written, and a sentence about each other one: an old file that is
+    damaged costs its own night. Tonight's stays: reading it says what is wrong."""
+    why = {run.run_id: history.damage(run) for run in runs if run.run_id != until}
+    told = [
+        f"night {_date(run)} is left out: {why[run.run_id]}. `tilefarm db check` says what repairs it"
+        for run in runs
+        if why.get(run.run_id)
+    ]
+    return [run for run in runs if not why.get(run.run_id)], told
+
+
 def load(
     history: History,
     suite: str,
@@ -105,10 +119,10 @@ def load(
         asked: of device and case, whether tonight was to measure it; None: all that there are.
 
     Raises:
-        InfraError: a file of the history is missing or damaged.
+        InfraError: tonight's file is missing or damaged.
     """
     restarts = restarts or Restarts()
-    runs = chosen(history.runs(suite), until)
+    runs, left_out = sound(history, chosen(history.runs(suite), until), until)
     table = night_table({run.run_id: history.path(run) for run in runs})
     if asked is not None:
         table = table.of([n for n, series in enumerate(table.series) if asked(*series)])
@@ -142,6 +156,7 @@ def load(
         dates=[_date(run) for run in runs],
         whole_said=whole,
         whole_epoch=whole_epoch,
+        left_out=left_out,
     )
 
 

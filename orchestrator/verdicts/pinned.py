@@ -22,7 +22,7 @@ from orchestrator.domain.results import RunResults
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
 from orchestrator.history.query import NightTable, night_table
-from orchestrator.verdicts.nights import chosen
+from orchestrator.verdicts.nights import chosen, sound
 from orchestrator.verdicts.words import faster_or_slower
 
 BESIDE = 3
@@ -63,9 +63,9 @@ def pinned_drift(
     found: list[Drift] = []
     for pinned, name in pins:
         last = [n for n, run in enumerate(tonight.runs) if run > pinned][-LAST:]
-        beside = _beside(runs, pinned, tonight.runs[last[0]])
-        if not beside:
-            continue  # of another suite
+        beside, _ = sound(history, _beside(runs, pinned, tonight.runs[last[0]]), "")
+        if pinned not in [run.run_id for run in beside]:
+            continue  # of another suite, or damaged
         now = _level(tonight, len(tonight.runs) - 1, last)
         table = night_table({run.run_id: history.path(run) for run in beside})
         then = _level(table, table.runs.index(pinned), list(range(len(table.runs))))

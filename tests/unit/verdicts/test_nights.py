@@ -121,3 +121,22 @@ def test_each_suite_has_sentinels_of_its_own_on_a_phone(history: History) -> Non
         history.store(smoke)
         judge_run(history, smoke)
     assert set(history.sentinels()["one"]) == of_nightly | others
+
+
+@pytest.mark.parametrize("what", ["trials", "verdicts", "gone"])
+def test_a_damaged_old_file_costs_its_night_and_not_the_verdict(history: History, what: str) -> None:
+    farm = SmallFarm(history)
+    for night in range(1, 10):
+        farm.night(night)
+    old = history.runs()[3]
+    path = history.verdict_path(old) if what == "verdicts" else history.path(old)
+    if what == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-200] + b"?" * 200)
+    found = farm.night(10)
+    assert old.run_id not in found.nights
+    assert len(found.nights) == 9
+    assert {row.verdict for row in found.series} == {"same"}
+    (said,) = [s for s in found.not_measured if "left out" in s]
+    assert said.startswith("night 2026-12-04 is left out: ")
