@@ -29,9 +29,11 @@ log = structlog.get_logger()
 def end_stalled(client: RedisClient, device_id: str) -> None:
     """Tell the runs that wait for this device, and end: no batch is in hand, and what hangs would keep an
     orderly end waiting."""
-    with suppress(redis.RedisError):
-        note_degraded(client, device_id, WHY)
-    os._exit(EXIT_STALLED)
+    try:
+        with suppress(redis.RedisError):
+            note_degraded(client, device_id, WHY)
+    finally:  # whatever went wrong
+        os._exit(EXIT_STALLED)
 
 
 class Consumption:
