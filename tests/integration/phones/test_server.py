@@ -159,7 +159,7 @@ AdbServer("127.0.0.1", int(sys.argv[1])).connect_phone(sys.argv[2])
 def _process_listening_on(port: int) -> int:
     import psutil
 
-    for process in psutil.process_iter(["name"]):
-        if process.info["name"] == "adb" and f"tcp:{port}" in " ".join(process.cmdline()):
+    for process in psutil.process_iter(["name", "cmdline"]):  # None of one that has just ended
+        if process.info["name"] == "adb" and f"tcp:{port}" in " ".join(process.info["cmdline"] or ()):
             return process.pid
     raise AssertionError(f"no adb server on {port}")
