@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 
 from orchestrator.domain.errors import WireError
 from orchestrator.domain.limits import Limits, Line, check
-from orchestrator.domain.night import parse_time
+from orchestrator.domain.moment import parse_time
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
 from orchestrator.domain.errors import UsageError, WireError
+from orchestrator.domain.moment import parse_time
 from orchestrator.domain.results import MissedNight
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -120,12 +121,6 @@ class NightRecord:
 class Decision:
     start: list[Night]
     missed: list[Night]
-
-
-def parse_time(text: str) -> datetime:
-    """A time of a record; without a zone it is UTC."""
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def parse_schedule(text: str, where: str = "TILEFARM_NIGHTS") -> tuple[Slot, ...]:

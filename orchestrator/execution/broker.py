@@ -15,6 +15,7 @@ from orchestrator.domain.errors import BrokerUnavailable, WireError
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import Batch
 from orchestrator.domain.lease import Hold
+from orchestrator.domain.moment import parse_time
 from orchestrator.domain.names import (
     AGENT_KEY_PREFIX,
     DEVICE_KEY_PREFIX,
@@ -29,7 +30,6 @@ from orchestrator.domain.names import (
     run_key,
     soc_queue,
 )
-from orchestrator.domain.night import parse_time
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.trial import Trial, unreadable_trial
 from orchestrator.domain.wire import MAX_BATCH_BYTES, pack, unpack

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import WireError
-from orchestrator.domain.night import parse_time
+from orchestrator.domain.moment import parse_time
 from orchestrator.domain.results import Missing
 from orchestrator.domain.wire import from_json, to_json
 from orchestrator.execution.run_folder import write_atomically
