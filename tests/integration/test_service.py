@@ -192,7 +192,8 @@ def test_a_submitted_run_is_carried_out_and_watched_over_a_kill_of_redis(bench: 
         wait_for(lambda: not bench.submissions(), "the submission to be struck off")
     # Warnings about Redis are in the log, and not in what the child says at its end.
     assert "waiting for it" in bench.log(run_id)
-    assert (bench.server.folder / "orchestrator.log").read_text().count("starting ") == 1
+    told = (bench.server.folder / "orchestrator.log").read_text().splitlines()
+    assert sum("starting " in line and run_id in line for line in told) == 1
     assert f"{bench.folder(run_id).path / 'index.html'} on " in said.read_text()
     assert bench.state(run_id).phase == "finished"
 
