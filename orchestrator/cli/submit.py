@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.cli.broker_url import broker_url
@@ -31,7 +32,6 @@ from orchestrator.domain.gate import Gate
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.submission import Service, Submission
 from orchestrator.execution.board import Board
-from orchestrator.execution.run import utc_now
 from orchestrator.execution.run_folder import new_run_id
 from orchestrator.execution.service.taking import hand_in
 from orchestrator.storage.blobs import BlobStore
@@ -109,7 +109,7 @@ def hand_over(wanted: Wanted, settings: Settings, url: str) -> tuple[str, Sequen
             suite=wanted.suite,
             user=person(),
             lane=wanted.lane,
-            submitted_at=utc_now(),
+            submitted_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             host=host_name(),
             blob_store=settings.blob_store(),
             manifest=manifest,

@@ -21,7 +21,7 @@ class Submission:
     """Who asks; the run counts as theirs."""
     lane: Lane
     submitted_at: str
-    """UTC, ISO 8601."""
+    """UTC, ISO 8601, to the millisecond: runs of one lane begin in this order."""
     host: str
     """Where it was prepared."""
     blob_store: str

@@ -210,6 +210,7 @@ def test_a_killed_orchestrator_goes_on_with_its_runs_where_they_were(bench: Benc
     assert bench.submissions() == [run_id]
     with bench.orchestrator():
         assert bench.await_end(run_id).exit_code == 0
+        wait_for(lambda: not bench.submissions(), "the submission to be struck off")
     bench.assert_complete_once(run_id)
     after = bench.folder(run_id).trials()
     assert all(after[key] == trial for key, trial in kept.items())
