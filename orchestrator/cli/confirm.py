@@ -17,7 +17,6 @@ from orchestrator.domain.errors import BrokerUnavailable, TilefarmError
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
-from orchestrator.execution.confirm import CONFIRM_LANE, Confirming
 from orchestrator.execution.dispatch import TELL_EVERY_S
 from orchestrator.execution.duel_jobs import Manifests
 from orchestrator.execution.errands import ErrandLimits, Errands
@@ -43,6 +42,9 @@ class OnTheFarm:
         run_id = self._folder.path.name
         if not wanted:
             return self._kept(Confirmation(run_id, unpaid=unpaid, why=BEYOND)) if unpaid else None
+        # Loaded only here: its libraries take half a second, and each command loads this file.
+        from orchestrator.execution.confirm import CONFIRM_LANE, Confirming
+
         devices = len({w.device_id for w in wanted})
         say(f"confirming: {len(wanted)} questions to {devices} devices (--no-confirm leaves this out)")
         errands = Errands(

@@ -19,8 +19,6 @@ from orchestrator.domain.job import CaseJob
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.duel_jobs import Codes, Manifests, brought_together, canaries_of, job_of
-from orchestrator.execution.duel_samples import unanswered
-from orchestrator.execution.duels import Meter, measure_in_turns
 from orchestrator.execution.errands import Errands
 from orchestrator.execution.manifest import Manifest
 from orchestrator.execution.run_folder import find_run, new_run_id
@@ -138,6 +136,10 @@ def _devices_of(side: Side) -> list[str]:
 
 
 def _carried_out(run_id: str, fleet: Fleet, settings: Settings, before: Side, after: Side) -> list[Duel]:
+    # Loaded only here: their libraries take half a second, and each command loads this file.
+    from orchestrator.execution.duel_samples import unanswered
+    from orchestrator.execution.duels import Meter, measure_in_turns
+
     asked: list[tuple[Wanted, Codes]] = []
     refused: list[Duel] = []
     api = job_of(after.manifest, "", after.case_id).api
