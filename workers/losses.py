@@ -10,7 +10,6 @@ strike them off, because Redis was away.
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 import redis
 import structlog
@@ -20,6 +19,7 @@ from orchestrator.domain.digest import stable_id
 from orchestrator.domain.errors import WireError
 from orchestrator.domain.event import Registration
 from orchestrator.domain.job import CaseJob
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.names import POISON_TTL_S, RUN_KEYS_TTL_S, begun_key, device_key, poison_key
 from orchestrator.domain.trial import trial_key
 from orchestrator.domain.wire import unpack
@@ -141,7 +141,7 @@ class Losses:
         return {self._holder, registered}
 
     def _quarantine(self, job: CaseJob, lost: int) -> str:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = utc_now()
         days = POISON_TTL_S // 86400
         reason = (
             f"it ended {lost} workers in run {self._run_id}, the last one while it ran alone; quarantined on "

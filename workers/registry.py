@@ -5,7 +5,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import redis
 import structlog
@@ -14,6 +13,7 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.device_check import read_registration
 from orchestrator.domain.errors import InfraError, WireError
 from orchestrator.domain.event import Registration
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.names import DEVICE_KEY_PREFIX, HEARTBEAT_S, REGISTRATION_TTL_S, device_key
 from orchestrator.domain.wire import pack
 from orchestrator.storage.redis_client import SCAN_COUNT, RedisClient
@@ -105,7 +105,7 @@ class Heartbeat:
         self.registration = Registration(
             record=record,
             worker_id=uuid.uuid4().hex,
-            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            started_at=utc_now(),
             pid=os.getpid(),
         )
         self._key = device_key(record.device_id)

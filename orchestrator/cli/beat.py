@@ -2,12 +2,12 @@
 
 import os
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import redis
 
 from orchestrator.cli.broker_url import broker_url
 from orchestrator.cli.output import say
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.submission import Service
 from orchestrator.execution import beat as celery_beat
@@ -28,7 +28,7 @@ def beat() -> None:
     settings = Settings()
     url = broker_url(settings, "beat", "`tilefarm run` alone needs no beat")
     client = connect(url, answer_s=ANSWER_S)
-    started = datetime.now(UTC).isoformat(timespec="seconds")
+    started = utc_now()
     service = Service("beat", host_name(), os.getpid(), started)
     services = Submissions(client)
     say(f"beat for {shown(url)}, every {settings.beat_s:.0f} s")

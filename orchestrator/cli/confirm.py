@@ -14,13 +14,13 @@ from orchestrator.cli.judged import CONFIRMATION
 from orchestrator.cli.output import say
 from orchestrator.domain.confirmation import Confirmation, Duel, Wanted
 from orchestrator.domain.errors import BrokerUnavailable, TilefarmError
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.dispatch import TELL_EVERY_S
 from orchestrator.execution.duel_jobs import Manifests
 from orchestrator.execution.errands import ErrandLimits, Errands
-from orchestrator.execution.run import utc_now
 from orchestrator.execution.run_folder import RunFolder, write_atomically
 from workers.discovery import host_name
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from orchestrator.cli.finish import Finished
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.run_state import RunState, Target
 from orchestrator.execution.broker import Broker
-from orchestrator.execution.run import utc_now
 from orchestrator.execution.run_folder import Manifest, RunFolder
 from workers.discovery import host_name
 

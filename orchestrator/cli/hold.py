@@ -3,7 +3,6 @@
 import json
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import BrokerUnavailable, UsageError
 from orchestrator.domain.health import Condition
 from orchestrator.domain.lease import Hold
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.broker import Broker
@@ -45,7 +45,7 @@ def hold(
         device_id=found.device_id,
         by=person(),
         why=why,
-        since=datetime.now(UTC).isoformat(timespec="seconds"),
+        since=utc_now(),
         serial=found.serial,
         host=found.host,
     )

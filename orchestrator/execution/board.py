@@ -3,12 +3,12 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Literal
 
 import redis
 
 from orchestrator.domain.errors import BrokerUnavailable, WireError
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.names import (
     RUN_KEYS_TTL_S,
     SUBMISSIONS_KEY,
@@ -105,7 +105,7 @@ class Board:
         if state is None or state.phase != "submitted":
             return "ending"
         self.strike_off(run_id)
-        self.publish(replace(state, phase="cancelled", why=why, updated_at=_utc_now()))
+        self.publish(replace(state, phase="cancelled", why=why, updated_at=utc_now()))
         return "struck off"
 
     def lead(self, who: str) -> bool:
@@ -143,7 +143,3 @@ def submitted(submission: Submission) -> RunState:
     """Of a run that waits for an orchestrator."""
     of, at = submission, submission.submitted_at
     return RunState(of.run_id, of.suite, of.user, of.lane, "submitted", at, at, of.host)
-
-
-def _utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -10,13 +10,13 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 import structlog
 
 from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import CaseJob
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.run_state import RunState, Target
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
@@ -149,7 +149,7 @@ class Dispatcher:
 
     def state(self) -> RunState:
         """How far the run is."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = utc_now()
         return replace(self._state, updated_at=now, targets=[self._target(x) for x in self._lanes.values()])
 
     def _fed(self, watcher: Watcher) -> bool:
@@ -408,7 +408,7 @@ class Dispatcher:
         if not waits:
             self._waiting_since.pop(lane.target, None)
         elif lane.target not in self._waiting_since:
-            self._waiting_since[lane.target] = datetime.now(UTC).isoformat(timespec="seconds")
+            self._waiting_since[lane.target] = utc_now()
         flying = frozenset[str]().union(*(keys for _, keys in lane.flights.values()))
         return Target(
             device_id="" if lane.pool else lane.target,

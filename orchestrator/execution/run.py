@@ -5,7 +5,6 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.errors import BrokerUnavailable, KernelFolderError
 from orchestrator.domain.gate import FailOn
 from orchestrator.domain.job import CanaryJob
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.names import Lane
 from orchestrator.domain.results import CaseInfo, MissedNight, Missing, RunInfo, RunResults
 from orchestrator.execution.dispatch import Dispatcher, DispatchLimits
@@ -250,10 +250,6 @@ def carry_out(
             partial(measured_precision, store),
             degraded,
         )
-
-
-def utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def git_commit(folder: Path) -> str:

@@ -9,7 +9,6 @@ import fcntl
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from sqlalchemy import delete, select
 
 from orchestrator.analysis.speed.rows import Floats
 from orchestrator.domain.errors import InfraError, UsageError
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.results import RunResults
 from orchestrator.history import trial_files
 from orchestrator.history.database import (
@@ -95,7 +95,7 @@ class History:
                         file=name,
                         sha256=digest,
                         rows=len(rows),
-                        stored_at=_now(),
+                        stored_at=utc_now(),
                         samples_until="",
                         verdicts="",  # other results, other verdicts
                         verdicts_sha256="",
@@ -260,7 +260,7 @@ class History:
                 name, digest = trial_files.write(self.files, run.run_id, columns, rows)
                 with self.database.session() as session:
                     stored = session.get_one(StoredRun, run.run_id)
-                    stored.file, stored.sha256, stored.samples_until = name, digest, _now()
+                    stored.file, stored.sha256, stored.samples_until = name, digest, utc_now()
                 self.path(run).unlink()
                 dropped.append(run.run_id)
         return dropped
@@ -276,7 +276,7 @@ class History:
             before = session.get(Pinned, name)
             if before is not None and before.run_id != run_id:
                 raise UsageError(f"baseline {name!r} is run {before.run_id}; choose another name")
-            session.merge(Pinned(name=name, run_id=run_id, pinned_at=_now(), by=by, note=note))
+            session.merge(Pinned(name=name, run_id=run_id, pinned_at=utc_now(), by=by, note=note))
 
     def pinned(self) -> dict[str, str]:
         """Name → run id."""
@@ -331,7 +331,3 @@ def _usual(results: RunResults, usual_hz: Mapping[tuple[str, str], float] | None
         return None
     trials = ordered(results)
     return np.array([usual_hz.get((t.device_id, t.case_id), np.nan) for t in trials], np.float64)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -11,6 +11,7 @@ import pytest
 from orchestrator.cli.finish import finish_run
 from orchestrator.domain.event import Progress
 from orchestrator.domain.gate import Gate
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.names import lease_key
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.trial import Trial
@@ -20,7 +21,7 @@ from orchestrator.execution.broker import Broker
 from orchestrator.execution.dispatch import DispatchLimits
 from orchestrator.execution.lanes import BatchLimits
 from orchestrator.execution.manifest import Manifest
-from orchestrator.execution.run import carry_out, utc_now
+from orchestrator.execution.run import carry_out
 from orchestrator.execution.run_folder import RunFolder
 from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import connect

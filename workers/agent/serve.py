@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import redis
@@ -18,6 +17,7 @@ from orchestrator.domain.agent import AgentReport, PhoneReport
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import InfraError, NotInstalled, WireError
 from orchestrator.domain.health import Rung
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.names import AGENT_TTL_S, agent_key
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import unpack
@@ -102,7 +102,7 @@ def serve(settings: Settings, *, local: bool) -> None:
         ThreadPoolExecutor(THREADS, thread_name_prefix="phone") as pool,
     ):
         folder = (settings.out / "logs" / "agent").resolve()
-        report = AgentReport(host, os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "")
+        report = AgentReport(host, os.getpid(), utc_now(), "")
         agent = Agent(report, _World(server, settings, folder, pool), RedisFarm(client))
         agent.inherit(_left_behind(client, host))
         if local:

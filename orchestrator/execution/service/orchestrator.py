@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import structlog
 
 from orchestrator.domain.errors import BrokerUnavailable, UsageError, WireError
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.names import LANES, Lane
 from orchestrator.domain.run_state import ENDED, RunState
 from orchestrator.domain.submission import Submission
@@ -187,7 +187,7 @@ class Orchestrator:
         return True
 
     def _last_state(self, run: _Run, state: RunState) -> RunState:
-        state = replace(state, updated_at=_utc_now())
+        state = replace(state, updated_at=utc_now())
         if run.outcome is None:
             return replace(state, phase="failed", why=run.failed)
         cancelled = self._farm.cancelled(state.run_id)
@@ -224,7 +224,7 @@ class Orchestrator:
     def _refuse(self, run_id: str, why: str) -> None:
         log.warning("submission refused", run=ascii(run_id[:_SHOWN_ID]), why=why)
         if len(run_id) <= _SHOWN_ID and run_id.isprintable() and run_id not in self._runs:
-            now = _utc_now()
+            now = utc_now()
             state = RunState(run_id, "", "", "ondemand", "failed", now, now, self._house.host)
             self._farm.publish(replace(state, why=_plain(f"refused: {why}")))
         self._farm.strike_off(run_id)
@@ -249,11 +249,11 @@ class Orchestrator:
         if run.begun and (outcome := self._house.outcome(run_id)) is not None:
             run.outcome = outcome  # it came to its end while no service was there to notice
         elif not run.taken and not self._house.made(run_id) and (why := self._farm.cancelled(run_id)):
-            self._farm.publish(replace(self._state(run), phase="cancelled", why=why, updated_at=_utc_now()))
+            self._farm.publish(replace(self._state(run), phase="cancelled", why=why, updated_at=utc_now()))
             self._strike_off(run_id)
         elif not run.taken:
             if not run.begun:
-                self._farm.publish(replace(self._state(run), phase="preparing", updated_at=_utc_now()))
+                self._farm.publish(replace(self._state(run), phase="preparing", updated_at=utc_now()))
             run.begun = True
             run.taking = self._house.later(lambda: self._house.take(run.submission))
         elif self._house.busy(run_id):
@@ -267,14 +267,10 @@ class Orchestrator:
         if (state := self._farm.state(run.submission.run_id)) is not None:
             return replace(state, host=self._house.host)
         of = run.submission
-        now, host = _utc_now(), self._house.host
+        now, host = utc_now(), self._house.host
         return RunState(of.run_id, of.suite, of.user, of.lane, "preparing", of.submitted_at, now, host)
 
 
 def _plain(text: str) -> str:
     """Fit to be told: what a program died with may be of any length, and no Unicode."""
     return text.encode("utf-8", "backslashreplace").decode()[:_SHOWN_WHY]
-
-
-def _utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
 
 from orchestrator.domain.errors import BrokerUnavailable, UsageError, WireError
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.submission import Service, Submission
 from orchestrator.domain.wire import from_json
@@ -75,7 +75,7 @@ def serve(settings: Settings) -> None:
         ThreadPoolExecutor(THREADS, thread_name_prefix="take") as pool,
         ExitStack() as stack,
     ):
-        started = datetime.now(UTC).isoformat(timespec="seconds")
+        started = utc_now()
         service = Service(ORCHESTRATOR, host_name(), os.getpid(), started, str(out))
         house = ThisHost(settings, out, pool)
         orchestrator = Orchestrator(board, house, settings.runs_at_once)
