@@ -7,7 +7,7 @@ in a batch of its own, and on another phone where one stands in.
 """
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,12 +17,13 @@ from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Progress, Registration
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.moment import utc_now
-from orchestrator.domain.run_state import RunState, Target
+from orchestrator.domain.run_state import RunState
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.farm import Farm, Feed, Watcher
 from orchestrator.execution.lanes import BatchLimits, Lane, lanes_of
 from orchestrator.execution.run_folder import RunFolder
+from orchestrator.execution.stand_ins import StandIns
 from orchestrator.execution.turns import earlier_own, moves_of_others, too_old
 
 POLL_MS = 500
@@ -78,8 +79,6 @@ class Dispatcher:
         self._run_id = planned.run.run_id
         devices = [*planned.devices, *self._manifest.reserve]
         self._soc_of = {d.device_id: d.soc.name for d in devices}
-        # A virtual phone never stands in for a real one.
-        self._kinds = {d.device_id: (d.soc.name, d.virtual) for d in devices}
         self._names = {d.device_id: d.name for d in planned.devices}
         self._state = RunState(
             run_id=self._run_id,
@@ -94,21 +93,15 @@ class Dispatcher:
         self._lanes: dict[str, Lane] = {}
         self._known = set(folder.trials())
         self._tries: Counter[tuple[str, str]] = Counter()
-        self._tried: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._lost: dict[tuple[str, str], str] = {}
-        self._waiting_since: dict[str, str] = {}
         self._rivals: Sequence[RunState] = ()
         self._moves: dict[str, frozenset[tuple[str, int, str]]] = {}
-        self._there: frozenset[str] = frozenset()
-        """Devices with a worker, when it was looked last."""
         self._epoch = ""
         self._after = "0"
         self._look_at = self._tell_at = -1.0
         self._away_since: float | None = None
         self._feed: Feed | None = None
-        self._own_cases = {d: {job.case_id for job in jobs} for d, jobs in self._manifest.jobs.items()}
-        for target, waiting in self._manifest.unprepared.items():
-            self._own_cases.setdefault(target, set()).update(each.case_id for each in waiting)
+        self._stand_ins = StandIns(self._manifest)
         # Preparing would disturb what is measured on the same processor: they wait for its end.
         self._beside_us = {d.device_id for d in devices if host and d.resource == f"cpu@{host}"}
         self._beside_us |= {i for i, p in self._manifest.pools.items() if self._beside_us & set(p.devices)}
@@ -150,7 +143,11 @@ class Dispatcher:
     def state(self) -> RunState:
         """How far the run is."""
         now = utc_now()
-        return replace(self._state, updated_at=now, targets=[self._target(x) for x in self._lanes.values()])
+        return replace(
+            self._state,
+            updated_at=now,
+            targets=[x.told(self._names.get(x.target, ""), now) for x in self._lanes.values()],
+        )
 
     def _fed(self, watcher: Watcher) -> bool:
         """Take in what was prepared since; False once nothing more will come."""
@@ -219,7 +216,7 @@ class Dispatcher:
 
     def _send_due(self) -> None:
         for lane in self._lanes.values():
-            if not lane.outstanding or earlier_own(self._state, _place(lane), self._rivals) is not None:
+            if not lane.outstanding or earlier_own(self._state, lane.place, self._rivals) is not None:
                 continue
             while self._worth_sending(lane) and (
                 batch := lane.due(
@@ -277,32 +274,17 @@ class Dispatcher:
         if self._lost.pop(slot, None) is not None:
             lane.lost -= 1  # given up, and it came after all
         self._tries[slot] += 1
-        self._tried[slot].add(trial.device_id)
+        self._stand_ins.tried(trial.target, trial.case_id, trial.device_id)
         tries = self._tries[slot]
         if job and trial.verdict is Verdict.INFRA and tries < INFRA_ATTEMPTS:
             again = replace(job, attempt=job.attempt + 1)
             lane.add(again)
             lane.later[lane.key(again)] = self._now() + RETRY_AFTER_S[tries - 1]
-            if others := self._stand_ins(lane, again):
+            if others := self._stand_ins.of(lane, again.case_id):
                 lane.elsewhere[lane.key(again)] = others
             return
         lane.done += 1
         watcher.trial(trial)
-
-    def _stand_ins(self, lane: Lane, job: CaseJob) -> tuple[str, ...]:
-        """Phones with a worker that may do a case instead of those that have tried it; empty: nobody.
-
-        Asks nobody: an outage in the middle of several results would leave the others unsettled.
-        """
-        tried = self._tried[lane.target, job.case_id]
-        return tuple(sorted((self._able(lane, job.case_id) & self._there) - tried))
-
-    def _able(self, lane: Lane, case_id: str) -> set[str]:
-        if lane.pool:
-            return set(lane.devices)
-        manifest, kind = self._manifest, self._kinds.get(lane.target)
-        same = {d for d, cases in manifest.able.items() if self._kinds.get(d) == kind and case_id in cases}
-        return {d for d in same if case_id not in self._own_cases.get(d, ())}
 
     def _look_after(self, watcher: Watcher) -> None:
         """Notice a run that was ended, devices that cannot be had, and workers that died, came back, or stand
@@ -329,11 +311,11 @@ class Dispatcher:
 
     def _check_alive(self, lane: Lane, watcher: Watcher) -> None:
         now = self._now()
-        moves = moves_of_others(self._state, _place(lane), self._rivals)
+        moves = moves_of_others(self._state, lane.place, self._rivals)
         if moves != self._moves.get(lane.target, moves):
             lane.last_news = now  # its phones work, for others
         self._moves[lane.target] = moves
-        if earlier_own(self._state, _place(lane), self._rivals) is not None:
+        if earlier_own(self._state, lane.place, self._rivals) is not None:
             lane.last_news = now  # nothing of ours is there
         if now - lane.last_seen > self._limits.gone_s:
             if self._move_elsewhere(lane):
@@ -352,12 +334,8 @@ class Dispatcher:
 
     def _move_elsewhere(self, lane: Lane) -> bool:
         """The device is gone: what is left goes to phones that stand in. False where there is none."""
-        if lane.pool or not self._manifest.able:
-            return False
-        moved = {
-            key: others for key, job in lane.outstanding.items() if (others := self._stand_ins(lane, job))
-        }
-        if len(moved) < len(lane.outstanding):
+        moved = self._stand_ins.of_all(lane)
+        if not moved:
             return False
         lane.recall()
         lane.elsewhere.update(moved)
@@ -367,7 +345,7 @@ class Dispatcher:
 
     def _meet_workers(self, registrations: Mapping[str, Registration]) -> list[Lane]:
         """Note who serves each device; returns lanes of which a worker is another one than before."""
-        self._there = frozenset(registrations)
+        self._stand_ins.there = frozenset(registrations)
         changed: list[Lane] = []
         for lane in self._lanes.values():
             before = dict(lane.workers)
@@ -402,30 +380,3 @@ class Dispatcher:
             return Lane(target, pool.devices, pool.soc, pool=True, canaries=pool.canaries)
         soc = self._soc_of.get(target, "")
         return Lane(target, [target], soc, canaries=self._manifest.canaries.get(target, ()))
-
-    def _target(self, lane: Lane) -> Target:
-        waits = bool(lane.outstanding) and not lane.running
-        if not waits:
-            self._waiting_since.pop(lane.target, None)
-        elif lane.target not in self._waiting_since:
-            self._waiting_since[lane.target] = utc_now()
-        flying = frozenset[str]().union(*(keys for _, keys in lane.flights.values()))
-        return Target(
-            device_id="" if lane.pool else lane.target,
-            soc=lane.soc,
-            name=f"any of {len(lane.devices)} {lane.soc}" if lane.pool else self._names.get(lane.target, ""),
-            total=lane.total + lane.unprepared,
-            done=lane.done,
-            lost=lane.lost,
-            flying=len(flying & lane.outstanding.keys()),
-            left_s=round(lane.left_s, 1),
-            waiting_since=self._waiting_since.get(lane.target, ""),
-            why=lane.why,
-            devices=list(lane.devices),
-        )
-
-
-def _place(lane: Lane) -> Target:
-    """Where a lane's work is done, for who else works there; asked each time that anything happens."""
-    device_id = "" if lane.pool else lane.target
-    return Target(device_id, lane.soc, "", lane.total, devices=list(lane.devices))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.domain.job import Batch, CanaryJob, CaseJob
+from orchestrator.domain.run_state import Target
 from orchestrator.domain.trial import Trial, trial_key
 from orchestrator.planning.plan import BATCH_CASES, BATCH_S
 
@@ -91,6 +92,8 @@ class Lane:
     given_up: bool = False
     """Nobody waits for it any more; what is prepared for it later is lost, too."""
     why: str = ""
+    waiting_since: str = ""
+    """UTC, ISO 8601; empty: it works, or has nothing to do."""
 
     def key(self, job: CaseJob) -> str:
         return trial_key(self.target, job.case_id, job.attempt)
@@ -122,6 +125,35 @@ class Lane:
         """One of an earlier dispatcher, or sent before a recall, is none of the flights."""
         if batch_id in self.flights:
             self.begun.add(batch_id)
+
+    @property
+    def place(self) -> Target:
+        """Where its work is done, for who else works there; asked each time that anything happens."""
+        return Target("" if self.pool else self.target, self.soc, "", self.total, devices=list(self.devices))
+
+    def told(self, name: str, now: str) -> Target:
+        """How far it is, for everybody.
+
+        Args:
+            name: of its device.
+            now: UTC, ISO 8601.
+        """
+        if not self.outstanding or self.running:
+            self.waiting_since = ""
+        elif not self.waiting_since:
+            self.waiting_since = now
+        flying = frozenset[str]().union(*(keys for _, keys in self.flights.values()))
+        return replace(
+            self.place,
+            name=f"any of {len(self.devices)} {self.soc}" if self.pool else name,
+            total=self.total + self.unprepared,
+            done=self.done,
+            lost=self.lost,
+            flying=len(flying & self.outstanding.keys()),
+            left_s=round(self.left_s, 1),
+            waiting_since=self.waiting_since,
+            why=self.why,
+        )
 
     def settle(self, trial: Trial) -> CaseJob | None:
         """Strike a case off; None where nobody waited for it any more."""
