@@ -10,7 +10,8 @@ from orchestrator.domain.settings import Settings
 from workers.bench import CALL_TIMEOUT_S, install_runner, probe, runner_build
 from workers.identity import local_id
 from workers.local_gpus import LocalGpu, group
-from workers.transports.adb import AdbDevice, list_phones, server_address, start_server
+from workers.transports.adb import AdbDevice, list_phones
+from workers.transports.adb_server import server_address, start_server
 from workers.transports.local import LocalDevice
 from workers.transports.phones import distinct_phones
 

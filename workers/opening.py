@@ -12,7 +12,8 @@ from workers.discovery import Reachable, host_name
 from workers.health import read_health
 from workers.identity import is_virtual, local_id, local_soc, os_build, phone_id, phone_soc
 from workers.local_gpus import LocalGpu, of_phone
-from workers.transports.adb import AdbDevice, server_address
+from workers.transports.adb import AdbDevice
+from workers.transports.adb_server import server_address
 from workers.transports.local import LocalDevice
 
 

@@ -26,7 +26,8 @@ from workers.opening import open_bench
 from workers.patience import told_to_stop
 from workers.registry import Heartbeat, await_unserved
 from workers.tasks import make_app
-from workers.transports.adb import AdbDevice, server_address
+from workers.transports.adb import AdbDevice
+from workers.transports.adb_server import server_address
 
 HOLD_POLL_S = 2.0
 ANSWER_S = 5.0

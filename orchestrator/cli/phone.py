@@ -9,7 +9,7 @@ from rich.table import Table
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, result, say
 from orchestrator.domain.errors import UsageError
-from workers.transports.adb import server_address, start_server
+from workers.transports.adb_server import server_address, start_server
 from workers.virtual.profile import load_profile, shipped_profiles
 from workers.virtual.serve import serve
 

@@ -30,7 +30,8 @@ from workers.child import WorkerChild
 from workers.discovery import Reachable, host_name, local_gpus
 from workers.identity import phone_id
 from workers.locks import exclusive
-from workers.transports.adb import AdbDevice, AdbServer, server_address
+from workers.transports.adb import AdbDevice, AdbServer
+from workers.transports.adb_server import server_address
 from workers.transports.adb_tracking import Tracker
 
 TICK_S = 0.5

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from orchestrator.domain.errors import DeadlineExceeded, InfraError, NotInstalled
-from workers.transports.adb import AdbServer, start_server
+from workers.transports.adb import AdbServer
 from workers.transports.adb_listing import PhoneListing, parse_listing
+from workers.transports.adb_server import start_server
 from workers.transports.deadline import Deadline
 
 QUIET_S = 30.0

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orchestrator.domain.errors import InfraError
-from workers.transports.adb import AdbServer, connect_server
+from workers.transports.adb import AdbServer
+from workers.transports.adb_server import connect_server
 from workers.virtual.phone import CONTROL_FILE, VirtualPhone
 from workers.virtual.profile import load_profile
 

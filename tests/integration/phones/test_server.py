@@ -10,7 +10,8 @@ import pytest
 
 from orchestrator.domain.errors import DeviceLost, InfraError
 from tests.phones import StartPhone, free_port, own_adb_server, running_phone
-from workers.transports.adb import AdbDevice, AdbServer, connect_server, list_phones, start_server
+from workers.transports.adb import AdbDevice, AdbServer, list_phones
+from workers.transports.adb_server import connect_server, start_server
 from workers.transports.phones import distinct_phones
 
 CALL_S = 60.0

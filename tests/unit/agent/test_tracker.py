@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.phones import free_port, own_adb_server, running_phone
-from workers.transports import adb, adb_tracking
+from workers.transports import adb_server, adb_tracking
 from workers.transports.adb import AdbServer
 from workers.transports.adb_listing import PhoneListing
 from workers.transports.adb_tracking import Tracker
@@ -66,7 +66,7 @@ def test_g2_08_a_server_that_goes_and_comes_is_followed(
     def which(_name: str) -> str | None:
         return program[0]
 
-    monkeypatch.setattr(adb, "shutil", SimpleNamespace(which=which))
+    monkeypatch.setattr(adb_server, "shutil", SimpleNamespace(which=which))
     half_written = tmp_path / "adb"
     half_written.write_bytes(b"\x00\x01")
     half_written.chmod(0o755)
@@ -123,7 +123,7 @@ def test_g2_08_a_server_that_was_replaced_by_one_of_another_version_is_told(
         return None
 
     monkeypatch.setattr(adb_tracking, "RETRY_S", 0.02)
-    monkeypatch.setattr(adb, "shutil", SimpleNamespace(which=no_adb))
+    monkeypatch.setattr(adb_server, "shutil", SimpleNamespace(which=no_adb))
     server = AdbServer("127.0.0.1", free_port())
     with tracking(server) as heard:
         with server_of_version(server.port, 41, "ABC\tdevice\n"):

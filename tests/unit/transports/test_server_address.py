@@ -3,7 +3,8 @@
 import pytest
 
 from orchestrator.domain.errors import UsageError
-from workers.transports.adb import AdbServer, server_address
+from workers.transports.adb import AdbServer
+from workers.transports.adb_server import server_address
 
 
 @pytest.mark.parametrize(
