@@ -13,11 +13,10 @@ from tests.kernels.harness import Bench, Outcome, make_case
 from tests.kernels.mutants_image import (
     BLUR_MUTANTS,
     NATIVE_MUTANTS,
-    SCALE_MUTANTS,
-    SLANG_MUTANTS,
     ImageMutant,
     Place,
 )
+from tests.kernels.mutants_scale import SCALE_MUTANTS, SLANG_MUTANTS
 
 MUTANTS = (*BLUR_MUTANTS, *SCALE_MUTANTS)
 

@@ -5,6 +5,7 @@ from tests.kernels import (
     mutants_image,
     mutants_masks,
     mutants_matrix,
+    mutants_scale,
     mutants_sgemm,
     mutants_tiled_sgemm,
     test_blocked,
@@ -17,8 +18,8 @@ from tests.kernels.harness import KERNELS, load_kernels
 IMAGE = (
     *mutants_image.BLUR_MUTANTS,
     *mutants_image.NATIVE_MUTANTS,
-    *mutants_image.SCALE_MUTANTS,
-    *mutants_image.SLANG_MUTANTS,
+    *mutants_scale.SCALE_MUTANTS,
+    *mutants_scale.SLANG_MUTANTS,
 )
 SCORE = {
     "test_mutants.py": (*mutants.MUTANTS, *mutants.FP16_MUTANTS, *mutants_masks.MASK_MUTANTS),

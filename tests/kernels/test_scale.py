@@ -12,7 +12,7 @@ from orchestrator.ops.scale import DISTRIBUTIONS
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernel
 from tests.kernels.broken import load_broken
 from tests.kernels.harness import KERNELS, Bench, make_case
-from tests.kernels.mutants_image import SLANG
+from tests.kernels.mutants_scale import SLANG
 
 WAYS: tuple[dict[str, AxisValue], ...] = (
     {"precision": "fp32"},
