@@ -2,71 +2,26 @@
 
 import os
 import re
-import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.domain.errors import InfraError
+from tests.phones import own_adb_server
 from workers.transports.adb import AdbServer
-from workers.transports.deadline import Deadline
 
 START_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class OwnServer:
-    address: AdbServer
-    pid: int
-
-
-@contextmanager
-def adb_server_process(folder: Path) -> Generator[OwnServer]:
-    """A server of our own; ended by its process id."""
-    adb = shutil.which("adb")
-    if adb is None:
-        raise SystemExit("adb is not on PATH. Install it: apt install adb")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        server = AdbServer("127.0.0.1", int(probe.getsockname()[1]))
-    folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "HOME": str(folder), "ADB_MDNS": "0"}
-    with (folder / "adb.log").open("wb") as log:
-        process = subprocess.Popen(
-            [adb, "-P", str(server.port), "nodaemon", "server"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        deadline = Deadline.after(START_S, f"{server}: start")
-        while True:
-            try:
-                server.version()
-                break
-            except InfraError:
-                deadline.left()
-                time.sleep(0.05)  # it comes up in another process; the deadline bounds the wait
-        yield OwnServer(server, process.pid)
-    finally:
-        process.terminate()
-        process.wait(START_S)
 
 
 @contextmanager
 def adb_server(folder: Path) -> Generator[AdbServer]:
     """A server that this process and its children use until the end of the block."""
     before = os.environ.get("ANDROID_ADB_SERVER_PORT")
-    with adb_server_process(folder) as server:
-        os.environ["ANDROID_ADB_SERVER_PORT"] = str(server.address.port)
+    with own_adb_server(folder) as server:
+        os.environ["ANDROID_ADB_SERVER_PORT"] = str(server.port)
         try:
-            yield server.address
+            yield server
         finally:
             if before is None:
                 del os.environ["ANDROID_ADB_SERVER_PORT"]

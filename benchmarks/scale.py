@@ -26,7 +26,7 @@ from statistics import median, quantiles
 import psutil
 
 from benchmarks.overhead import prepare
-from benchmarks.places import START_S, adb_server_process
+from benchmarks.places import START_S
 from orchestrator.domain.event import Progress
 from orchestrator.domain.job import Batch
 from orchestrator.domain.settings import Settings
@@ -39,6 +39,7 @@ from orchestrator.storage.blobs import BlobStore
 from tests.chaos.farm import SITE
 from tests.chaos.matrix import write_matrix
 from tests.chaos.phones import install_runner
+from tests.phones import adb_server_process
 from workers.transports.adb import AdbServer
 
 READY_S = 3600.0
@@ -131,13 +132,13 @@ def farm(folder: Path, phones: int, agents: int, case_ms: int) -> Generator[Farm
             first = phones * number // agents
             own = folder / f"host{number}"
             (own / "tmp").mkdir(parents=True)
-            server = stack.enter_context(adb_server_process(own))
-            parts.add("adb servers", server.pid)
-            _shelf(stack, parts, folder, server.address, first, count, case_ms)
+            server, pid = stack.enter_context(adb_server_process(own))
+            parts.add("adb servers", pid)
+            _shelf(stack, parts, folder, server, first, count, case_ms)
             environment = {
                 **common,
                 "TILEFARM_OUT": str(own / "out"),
-                "ANDROID_ADB_SERVER_PORT": str(server.address.port),
+                "ANDROID_ADB_SERVER_PORT": str(server.port),
                 "TMPDIR": str(own / "tmp"),
                 "PYTHONPATH": os.pathsep.join(filter(None, [str(SITE), os.environ.get("PYTHONPATH", "")])),
                 "CHAOS_HOST": f"host-{number}",

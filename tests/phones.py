@@ -35,6 +35,13 @@ def free_port() -> int:
 @contextmanager
 def own_adb_server(home: Path, port: int | None = None) -> Generator[AdbServer]:
     """A real adb server as our child, with its own keys; ended by its process id."""
+    with adb_server_process(home, port) as (server, _):
+        yield server
+
+
+@contextmanager
+def adb_server_process(home: Path, port: int | None = None) -> Generator[tuple[AdbServer, int]]:
+    """The same with its process id."""
     adb = shutil.which("adb")
     assert adb is not None, "adb is not on PATH: apt install adb"
     server = AdbServer("127.0.0.1", port or free_port())
@@ -50,7 +57,7 @@ def own_adb_server(home: Path, port: int | None = None) -> Generator[AdbServer]:
         )
     try:
         _wait_for(server, process, home / "adb.log")
-        yield server
+        yield server, process.pid
     finally:
         process.terminate()
         process.wait(_START_S)

@@ -199,10 +199,10 @@ def execute(job: Path, run_id: str, blobs: Path, cases: list[Case], execution: i
         stream.write("start", case=case.case_id, index=index)
         left = 0.0 if case.case_id.startswith("canary-") else pace_s
         while left > BEAT_S:
-            time.sleep(BEAT_S)
+            time.sleep(BEAT_S)  # stands for the GPU's work; heartbeats go on
             left -= BEAT_S
             stream.write("beat", uptime_ms=round((time.monotonic_ns() - execution) / 1e6))
-        time.sleep(left)
+        time.sleep(left)  # likewise: what a case takes
         stream.write("end", case=case.case_id, index=index, **answer(job, blobs, case, execution))
     stream.finish()
 
