@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from orchestrator.analysis.compare import PROVISIONAL
 from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.pairs import API_AXIS, Pair
+from orchestrator.analysis.words import plural
 from orchestrator.domain.case import Case, axis_text
 from reports import clocks, numbers, roofline
 from reports.best.model import BestPage
@@ -140,7 +141,7 @@ def shared_names(model: ReportModel) -> dict[str, object]:
         "night": words.night,
         "long_night": words.long_night,
         "effect": words.change,
-        "plural": words.plural,
+        "plural": plural,
         "verdicts": words.VERDICTS,
         "shapes": SHAPES,
         "states": STATE_SHAPES,

@@ -2,8 +2,9 @@
 
 from rich.text import Text
 
+from orchestrator.analysis.words import plural
 from reports.changes.model import Card, Changes
-from reports.changes.words import GLYPHS, KINDS, plural
+from reports.changes.words import GLYPHS, KINDS
 from reports.text import visible
 
 MAX_CARDS = 12

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.compare import Change, Comparison
 from orchestrator.analysis.other_api import of_other_api
 from orchestrator.analysis.outcome import JudgedTrial, Outcome
+from orchestrator.analysis.words import plural
 from orchestrator.analysis.worse import Worse
 from orchestrator.domain.gate import FailOn
 from orchestrator.domain.results import Missing, Pruned, RunResults
@@ -219,7 +220,7 @@ def sentence(
             f"{n} {'re-check disagreed' if verdict == 'pass' else verdict}{' of a probe' if probe else ''}"
             for (verdict, probe), n in kinds.most_common()
         )
-        news.append(f"{counts.failed} unexpected {_plural(counts.failed, 'failure')} ({named})")
+        news.append(f"{plural(counts.failed, 'unexpected failure')} ({named})")
     if slow and max_slowdown is not None:
         news.append(f"{len(slow)} slower than the bound of ×{max_slowdown:.2f}")
     news += against
@@ -229,19 +230,17 @@ def sentence(
             f"{counts.missing} missing" if counts.missing else "",
         ]
         named = ", ".join(p for p in parts if p)
-        news.append(f"{counts.not_obtained} {_plural(counts.not_obtained, 'result')} not obtained ({named})")
+        news.append(f"{plural(counts.not_obtained, 'result')} not obtained ({named})")
     if counts.absent:
-        news.append(f"{counts.absent} {_plural(counts.absent, 'device')} did not take part")
+        news.append(f"{plural(counts.absent, 'device')} did not take part")
     if incomplete:
         news.append("the run is not complete")
     if unanswered:
         news.append("the history could not say what regressed")
     if missed_nights:
-        news.append(f"{missed_nights} {_plural(missed_nights, 'night')} before this one brought no results")
+        news.append(f"{plural(missed_nights, 'night')} before this one brought no results")
     if counts.unexpected_pass:
-        news.append(
-            f"{counts.unexpected_pass} unexpected {_plural(counts.unexpected_pass, 'pass', 'passes')}"
-        )
+        news.append(plural(counts.unexpected_pass, "unexpected pass", "unexpected passes"))
     rest = _measured(counts) if counts.measured else _nothing(counts, absent)
     if counts.all_probes:
         rest += f", {counts.probes} of {counts.all_probes} probes passed"
@@ -257,9 +256,9 @@ def _nothing(counts: Counts, absent: Sequence[Missing]) -> str:
         why.append(f"and {len(absent) - MAX_ABSENT} more")
     dropped = counts.pruned + counts.unsupported
     if dropped:
-        why.append(f"{dropped} {_plural(dropped, 'point')} unsupported")
+        why.append(f"{plural(dropped, 'point')} unsupported")
     if counts.other_api:
-        why.append(f"{counts.other_api} {_plural(counts.other_api, 'point')} of another API")
+        why.append(f"{plural(counts.other_api, 'point')} of another API")
     if not why and not counts.not_obtained:
         why.append("no point was planned on any device")
     if counts.all_probes:
@@ -274,10 +273,6 @@ def _measured(counts: Counts) -> str:
     if counts.pruned or counts.unsupported:
         words.append(f"{counts.pruned + counts.unsupported} unsupported by the device")
     return ", ".join(words)
-
-
-def _plural(n: int, one: str, many: str = "") -> str:
-    return one if n == 1 else many or one + "s"
 
 
 def _cut(text: str) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from orchestrator.analysis.alerts import alerts
+from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import Finding, Findings, Group
 
 
@@ -22,13 +23,9 @@ class Worse:
         """``3 alerts of speed against the history``, ``1 of numerics``; empty where nothing got worse."""
         slower = sum(f.kind == "speed" for f in self.findings)
         numerics = len({(f.soc, f.case_id) for f in self.findings if f.kind == "numerics"})
-        told = [f"{_alerts(slower)} of speed against the history"] if slower else []
-        told += [f"{_alerts(numerics)} of numerics"] if numerics else []
+        told = [f"{plural(slower, 'alert')} of speed against the history"] if slower else []
+        told += [f"{plural(numerics, 'alert')} of numerics"] if numerics else []
         return (*told, *(f"all variants of {g.soc} slower together" for g in self.together))
-
-
-def _alerts(number: int) -> str:
-    return f"{number} alert" if number == 1 else f"{number} alerts"
 
 
 def worse(findings: Findings | None, today: date) -> Worse:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from math import exp
 
 from orchestrator.domain.finding import Finding, Triage, TriageState
+from orchestrator.domain.moment import parse_time
 
 NEVER = "never"
 EXPIRING: tuple[TriageState, ...] = ("acknowledged", "noise")
@@ -85,7 +86,4 @@ def effect_text(effect: float) -> str:
 
 def moment(text: str) -> datetime:
     """UTC where the text does not say; the beginning of time where it says nothing."""
-    if not text:
-        return datetime.min.replace(tzinfo=UTC)
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parse_time(text) if text else datetime.min.replace(tzinfo=UTC)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.best import Best, Margin, Pick, SocBest, Variant, WorkloadBest
 from reports.best.chart import front_chart, shapes_of
 from reports.best.model import BestPage, BestPages, LeftRow, PickRow, VariantRow, WorkloadPart
 from reports.best.names import VariantNames, parameters, workload_title
-from reports.changes.words import plural
 from reports.numbers import DASH, duration, significant
 
 

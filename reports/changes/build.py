@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.case import Case
 from orchestrator.domain.finding import DeviceNight, Finding, Findings, SeriesRow
 from orchestrator.domain.results import RunResults
@@ -15,7 +16,7 @@ from reports.changes.method import parameters, sensitivity
 from reports.changes.model import Changes, SocChanges, Tally
 from reports.changes.naming import Names
 from reports.changes.rows import by_importance, first_rows, table_csv, table_data
-from reports.changes.words import VERDICTS, dated, plural
+from reports.changes.words import VERDICTS, dated
 
 TALLIES = ("regressed", "improved", "numerics", "inconclusive", "missing", "new", "same", "acknowledged")
 """As the findings count them."""

@@ -7,20 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import EVERYTHING, Finding, Findings, Group, SeriesRow
 from reports.changes.loose import loose_groups
 from reports.changes.model import Card, Entry, Part, Spark
 from reports.changes.naming import Names
-from reports.changes.words import (
-    cause_words,
-    change,
-    dated,
-    error_change,
-    history_words,
-    long_night,
-    night,
-    plural,
-)
+from reports.changes.words import cause_words, change, dated, error_change, history_words, long_night, night
 from reports.svg.sparkline import sparkline
 
 MAX_DETAILS = 40

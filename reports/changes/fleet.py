@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import DeviceNight
 from reports.changes.cards import mean_history
 from reports.changes.model import PhoneNights, Spark
-from reports.changes.words import dated, history_words, night, plural, signed
+from reports.changes.words import dated, history_words, night, signed
 from reports.numbers import DASH
 from reports.svg.shift import shift_chart
 from reports.svg.sparkline import sparkline

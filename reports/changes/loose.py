@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.digest import stable_id
 from orchestrator.domain.finding import Finding, Group
 from reports.changes.naming import Names
-from reports.changes.words import plural
 
 Key = tuple[str, ...]
 

@@ -138,7 +138,3 @@ def history_words(history: Sequence[float]) -> str:
         return "no night measured"
     last = f"last {signed(history[-1])}" if math.isfinite(history[-1]) else "not measured in the last"
     return f"{len(known)} of {len(history)} nights, {signed(min(known))} to {signed(max(known))}, {last}"
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"

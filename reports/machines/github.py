@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.analysis.outcome import Outcome
+from orchestrator.analysis.words import plural
 from reports.changes.model import Card
-from reports.changes.words import CAUSES, name, plural
+from reports.changes.words import CAUSES, name
 from reports.model import Finding, ReportModel
 from reports.scope import lost
 from reports.text import visible

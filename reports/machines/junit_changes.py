@@ -8,9 +8,10 @@ import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import SeriesRow
 from reports.changes.model import Card, Entry
-from reports.changes.words import CAUSES, name, plural
+from reports.changes.words import CAUSES, name
 from reports.machines.xunit import Suite, child, printed
 from reports.model import ReportModel
 

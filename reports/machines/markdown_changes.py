@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import Finding
 from reports.changes.model import Card, Changes
-from reports.changes.words import CAUSES, name, plural, signed
+from reports.changes.words import CAUSES, name, signed
 from reports.machines.marked import code, link, plain
 
 MAX_CARDS = 20
