@@ -139,8 +139,8 @@ def test_two_modes_at_one_clock_leave_the_one_that_prevails() -> None:
 
 @given(st.lists(st.sampled_from([10.0, 10.1, 10.2, 10.3, 15.0, 15.2, 30.0]), min_size=2, max_size=30))
 def test_modes_are_those_of_clocks_split(times: list[float]) -> None:
-    """Both say the same wherever their scales (logarithm here) cannot matter: the levels lie so that the wider
-    of two gaps is the wider one in either."""
+    """Both say the same wherever their scales (logarithm here) cannot matter: of two gaps between these
+    levels the same one is wider in either."""
     split_by_hand = split([round(t * MS) for t in times])
     found = modes_of(np.log(np.array([times]) * MS))
     if split_by_hand is None:
