@@ -37,8 +37,9 @@ INFRA_ATTEMPTS = 3
 RETRY_AFTER_S = (5.0, 45.0)
 """Wait before the second and the third attempt: a phone that restarts is back after half a minute or more."""
 REDISPATCHES = 5
-"""Batches of a device are sent again at most so often for lost workers without one result between; then its
-cases are missing."""
+"""Batches are sent again for lost workers of one device at most so often without one result between. Beyond
+that the cases of the device are missing, and those of a pool once this holds for each of its phones that has a
+worker: a host that restarts replaces the workers of all its phones, each once."""
 log = structlog.get_logger()
 
 
@@ -299,12 +300,12 @@ class Dispatcher:
             lane = self._lanes.get(device_id)
             if lane is not None and lane.outstanding and not self._move_elsewhere(lane):
                 self._give_up(lane, why, watcher)
-        for lane in self._meet_workers(self._farm.registrations()):
-            lane.redispatches += 1
-            if lane.redispatches <= REDISPATCHES:
+        for lane, replaced in self._meet_workers(self._farm.registrations()):
+            lane.redispatches.update(replaced)
+            if any(lane.redispatches[d] <= REDISPATCHES for d in lane.devices if d in self._stand_ins.there):
                 lane.recall()
             else:
-                self._give_up(lane, f"its worker died {lane.redispatches} times", watcher)
+                self._give_up(lane, _died(lane), watcher)
         for lane in self._lanes.values():
             if lane.outstanding:
                 self._check_alive(lane, watcher)
@@ -343,18 +344,20 @@ class Dispatcher:
         lane.last_seen = lane.last_news = self._now()
         return True
 
-    def _meet_workers(self, registrations: Mapping[str, Registration]) -> list[Lane]:
-        """Note who serves each device; returns lanes of which a worker is another one than before."""
+    def _meet_workers(self, registrations: Mapping[str, Registration]) -> list[tuple[Lane, list[str]]]:
+        """Note who serves each device; returns lanes of which workers are others than before, and the devices
+        of these."""
         self._stand_ins.there = frozenset(registrations)
-        changed: list[Lane] = []
+        changed: list[tuple[Lane, list[str]]] = []
         for lane in self._lanes.values():
             before = dict(lane.workers)
             for device_id in lane.devices:
                 if (registration := registrations.get(device_id)) is not None:
                     lane.last_seen = self._now()
                     lane.workers[device_id] = registration.worker_id
-            if lane.outstanding and any(lane.workers[d] != w for d, w in before.items()):
-                changed.append(lane)
+            replaced = [d for d, worker in before.items() if lane.workers[d] != worker]
+            if lane.outstanding and replaced:
+                changed.append((lane, replaced))
         return changed
 
     def _give_up(self, lane: Lane, why: str, watcher: Watcher) -> None:
@@ -380,3 +383,10 @@ class Dispatcher:
             return Lane(target, pool.devices, pool.soc, pool=True, canaries=pool.canaries)
         soc = self._soc_of.get(target, "")
         return Lane(target, [target], soc, canaries=self._manifest.canaries.get(target, ()))
+
+
+def _died(lane: Lane) -> str:
+    if len(lane.devices) == 1:
+        return f"its worker died {lane.redispatches.total()} times"
+    times = ", ".join(f"{d} {count} times" for d, count in sorted(lane.redispatches.items()))
+    return f"the workers of its phones died without a result between: {times}"

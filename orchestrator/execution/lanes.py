@@ -1,6 +1,7 @@
 """What is outstanding on one target of a run, a device or a pool of phones, and how it becomes batches."""
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -86,7 +87,8 @@ class Lane:
     """Ids of the flights that were heard to begin."""
     aged: bool = False
     """A copy of its next batch stands in the on-demand lane."""
-    redispatches: int = 0
+    redispatches: Counter[str] = field(default_factory=Counter[str])
+    """Device → workers of it that were replaced since the target's last result."""
     unprepared: int = 0
     """Cases that become jobs later."""
     given_up: bool = False
@@ -157,7 +159,7 @@ class Lane:
 
     def settle(self, trial: Trial) -> CaseJob | None:
         """Strike a case off; None where nobody waited for it any more."""
-        self.redispatches = 0
+        self.redispatches.clear()
         job = self.outstanding.pop(trial.key, None)
         self.elsewhere.pop(trial.key, None)
         self.later.pop(trial.key, None)

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.verdict import Verdict
+from orchestrator.execution.dispatch import REDISPATCHES
 from orchestrator.execution.lanes import WINDOW
 from orchestrator.execution.manifest import Manifest, Pool, pool_id
 from orchestrator.execution.run_folder import RunFolder
@@ -140,3 +141,54 @@ def test_a_pools_worker_that_dies_loses_nothing(farm: FakeFarm, notes: Notes, tm
     folder = folder_with(tmp_path, pooled=2)
     assert dispatch(farm, folder, notes) == {}
     assert len(folder.trials()) == 2, "one result each, whichever phones did it"
+
+
+def test_a_host_that_restarts_with_all_its_phones_costs_a_pool_nothing(
+    farm: FakeFarm, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight workers are replaced, 3 s apart, before the next result."""
+    phones = [f"phone-{n}" for n in range(8)]
+    monkeypatch.setattr(__name__ + ".PHONES", phones)
+    farm.workers = {d: "worker" for d in phones}
+    farm.verdicts = silent
+
+    def registers(device_id: str) -> None:
+        farm.workers[device_id] = "another worker"
+        if device_id == phones[-1]:
+            farm.verdicts = passes
+
+    farm.at_poll = {6 * n: lambda d=d: registers(d) for n, d in enumerate(phones, start=1)}
+    folder = folder_with(tmp_path, pooled=100)
+    assert dispatch(farm, folder, notes) == {}
+    assert len(folder.trials()) == 100
+
+
+def test_a_phone_whose_worker_dies_again_and_again_costs_its_pool_nothing(
+    farm: FakeFarm, notes: Notes, tmp_path: Path
+) -> None:
+    farm.workers = {d: "worker" for d in PHONES}
+    farm.verdicts = silent
+    farm.at_poll = {n: lambda n=n: farm.workers.update(two=f"worker-{n}") for n in range(2, 20)}
+    farm.at_poll[20] = lambda: (farm.workers.update(two="the last"), setattr(farm, "verdicts", passes))[1]
+    folder = folder_with(tmp_path, pooled=100)
+    assert dispatch(farm, folder, notes) == {}
+    assert len(folder.trials()) == 100
+
+
+@pytest.mark.parametrize("there", [PHONES, ["one", "two"]], ids=len)
+def test_a_pool_is_given_up_once_each_of_its_phones_lost_its_worker_too_often(
+    farm: FakeFarm, notes: Notes, tmp_path: Path, there: list[str]
+) -> None:
+    """Phones without a worker keep nobody waiting for it."""
+    farm.workers = {d: "worker" for d in there}
+    farm.verdicts = silent
+
+    def replaced(number: int) -> None:
+        farm.workers[there[number % len(there)]] = f"worker-{number}"
+
+    farm.at_poll = {n + 2: lambda n=n: replaced(n) for n in range(100)}
+    lost = dispatch(farm, folder_with(tmp_path, pooled=2), notes)
+    times = ", ".join(f"{d} {REDISPATCHES + 1} times" for d in sorted(there))
+    why = f"the workers of its phones died without a result between: {times}"
+    assert lost == {(POOL, "case-0"): why, (POOL, "case-1"): why}
+    assert farm.polls == 1 + (REDISPATCHES + 1) * len(there)
