@@ -38,8 +38,8 @@ RETRY_AFTER_S = (5.0, 45.0)
 """Wait before the second and the third attempt: a phone that restarts is back after half a minute or more."""
 REDISPATCHES = 5
 """Batches are sent again for lost workers of one device at most so often without one result between. Beyond
-that the cases of the device are missing, and those of a pool once this holds for each of its phones that has a
-worker: a host that restarts replaces the workers of all its phones, each once."""
+that the cases of the device are missing, and those of a pool once this holds for each of its phones that
+has a worker: a host that restarts replaces the workers of all its phones, each once."""
 log = structlog.get_logger()
 
 

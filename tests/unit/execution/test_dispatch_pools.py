@@ -149,7 +149,7 @@ def test_a_host_that_restarts_with_all_its_phones_costs_a_pool_nothing(
     """Eight workers are replaced, 3 s apart, before the next result."""
     phones = [f"phone-{n}" for n in range(8)]
     monkeypatch.setattr(__name__ + ".PHONES", phones)
-    farm.workers = {d: "worker" for d in phones}
+    farm.workers = dict.fromkeys(phones, "worker")
     farm.verdicts = silent
 
     def registers(device_id: str) -> None:
@@ -166,7 +166,7 @@ def test_a_host_that_restarts_with_all_its_phones_costs_a_pool_nothing(
 def test_a_phone_whose_worker_dies_again_and_again_costs_its_pool_nothing(
     farm: FakeFarm, notes: Notes, tmp_path: Path
 ) -> None:
-    farm.workers = {d: "worker" for d in PHONES}
+    farm.workers = dict.fromkeys(PHONES, "worker")
     farm.verdicts = silent
     farm.at_poll = {n: lambda n=n: farm.workers.update(two=f"worker-{n}") for n in range(2, 20)}
     farm.at_poll[20] = lambda: (farm.workers.update(two="the last"), setattr(farm, "verdicts", passes))[1]
@@ -180,7 +180,7 @@ def test_a_pool_is_given_up_once_each_of_its_phones_lost_its_worker_too_often(
     farm: FakeFarm, notes: Notes, tmp_path: Path, there: list[str]
 ) -> None:
     """Phones without a worker keep nobody waiting for it."""
-    farm.workers = {d: "worker" for d in there}
+    farm.workers = dict.fromkeys(there, "worker")
     farm.verdicts = silent
 
     def replaced(number: int) -> None:
