@@ -11,7 +11,8 @@ from typing import Literal
 from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.words import plural
 from reports.changes.model import Card
-from reports.changes.words import CAUSES, name
+from reports.changes.words import name
+from reports.machines.causes import cause_of
 from reports.model import Finding, ReportModel
 from reports.scope import lost
 from reports.text import visible
@@ -100,7 +101,7 @@ def _failures(model: ReportModel, level: Level, files: Mapping[str, str]) -> lis
         devices = _listed(list(dict.fromkeys(f.device_name for f in own)))
         first = own[0]
         why = f"{first.label}: {first.reason or first.note}. Repeat: {first.repro}"
-        title = f"{kernel}: {plural(len(own), 'variant')} {verdict} on {devices}"
+        title = f"{kernel}: {plural(len({f.case_id for f in own}), 'variant')} {verdict} on {devices}"
         made.append(Annotation(level, title, why, files.get(kernel, "")))
     return made
 
@@ -109,7 +110,7 @@ def _cause(card: Card, level: Level, file: str) -> Annotation:
     number = plural(len(card.entries), "finding") if card.entries else "all variants together"
     what = name(card.group.what)
     kind = f"One phone alone {what}" if card.group.cause == "device" else what.capitalize()
-    why = [] if card.group.cause == "device" else [CAUSES[card.group.cause]]
+    why = [] if card.group.cause == "device" else [cause_of(card)]
     title = f"{kind}: {', '.join(part for part in (number, card.change, *why) if part)}"
     second = f" {card.confirmed}." if card.confirmed else ""
     return Annotation(level, title, f"{card.sentence}.{second}", file)

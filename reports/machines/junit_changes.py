@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import SeriesRow
 from reports.changes.model import Card, Entry
-from reports.changes.words import CAUSES, name
+from reports.changes.words import name
+from reports.machines.causes import cause_of
 from reports.machines.xunit import Suite, child, printed
 from reports.model import ReportModel
 
@@ -55,7 +56,7 @@ def _card(case: ET.Element, card: Card, failing: frozenset[str]) -> None:
     bad = [e for e in card.entries if e.finding.finding_id in failing]
     text = "\n".join(
         [
-            f"cause: {CAUSES[card.group.cause]}",
+            f"cause: {cause_of(card)}",
             f"since: {card.since_full or 'not known'}",
             *([f"second look: {card.confirmed}"] if card.confirmed else []),
             *_lines(card.entries, failing),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import Finding
 from reports.changes.model import Card, Changes
-from reports.changes.words import CAUSES, name, signed
+from reports.changes.words import name, signed
+from reports.machines.causes import cause_of
 from reports.machines.marked import code, link, plain
 
 MAX_CARDS = 20
@@ -83,7 +84,7 @@ def _row(card: Card, changes: Changes, base: str) -> str:
         ", ".join(code(s) for s in socs[:5]) + (f" and {len(socs) - 5} more" if len(socs) > 5 else ""),
         plain(_effect(card)),
         plain(card.since) or "–",
-        plain(f"{CAUSES[group.cause]}{changed}", MAX_TEXT),
+        plain(f"{cause_of(card)}{changed}", MAX_TEXT),
         plain(_second(card)),
         " ".join(shown) or "–",
     ]

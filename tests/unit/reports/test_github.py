@@ -14,7 +14,7 @@ from orchestrator.domain.results import RunResults
 from orchestrator.domain.verdict import Verdict
 from reports.build import build_report
 from reports.machines.github import MAX_EACH, Annotation, commands
-from tests.results_fixture import TODAY, case, passing, results, trial
+from tests.results_fixture import TODAY, case, device, passing, results, trial
 from tests.unit.reports.hostile import hostile, hostile_previous
 from tests.unit.reports.sample import sample, sample_previous
 from tests.unit.reports.sample_findings import sample_findings
@@ -121,3 +121,23 @@ def test_any_text_is_one_command(title: str, message: str) -> None:
     (found,) = parsed([Annotation("error", f"t{title}", message).command()])
     assert found[0] == "error"
     assert found[2].startswith("t")
+
+
+def test_a_variant_that_fails_on_two_phones_is_one_variant() -> None:
+    phones = [device(i, name=f"Phone {i}") for i in ("1", "2")]
+    wrong = [trial(case(tile=t), i, Verdict.NONDETERMINISTIC) for t in ("8x8", "16x8") for i in ("1", "2")]
+    run = results(trials=wrong, points=[case(tile="8x8"), case(tile="16x8")], devices=phones)
+    titles = [title for level, _, title, _ in told(run) if level == "error"]
+    assert titles == ["attention_flash: 2 variants nondeterministic on Phone 1, Phone 2"]
+
+
+def test_slow_drift_is_named_as_such() -> None:
+    drifting = [
+        replace(g, cause="environment", sentence="scale on SM8650 since 3 Nov: 3.1 % slower (a slow drift)")
+        for g in SAMPLE.findings.groups
+    ]
+    found = told(SAMPLE.results, replace(SAMPLE.findings, groups=drifting))
+    titles = [title for _, _, title, _ in found if title.startswith(("Regressed", "Improved"))]
+    assert titles
+    assert all(title.endswith(", slow drift, neither code nor driver changed") for title in titles)
+    assert not any("drift" in title for _, _, title, _ in told(SAMPLE.results, SAMPLE.findings))

@@ -135,3 +135,12 @@ def test_any_text_stays_text(given_text: str) -> None:
         "p", "table", "thead", "tbody", "tr", "th", "td", "code",
     }  # fmt: skip
     assert page.count("<td") == 2
+
+
+def test_the_cause_of_a_slow_drift_says_so() -> None:
+    said = "scale on SM8650 since 3 Nov: 3.1 % slower (a slow drift)"
+    drifting = [replace(g, cause="environment", changed="", sentence=said) for g in SAMPLE.findings.groups]
+    rows = text(replace(SAMPLE.findings, groups=drifting)).splitlines()
+    causes = [row for row in rows if row.startswith("| regressed: ")]
+    assert causes
+    assert all("| slow drift, neither code nor driver changed |" in row for row in causes)
