@@ -24,6 +24,7 @@ from orchestrator.domain.errors import (
     TilefarmError,
     UsageError,
 )
+from orchestrator.domain.moment import utc_now
 from orchestrator.domain.night import NightRecord
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.broker import Broker
@@ -69,7 +70,7 @@ def run_night(settings: Settings, night: str, wanted: Wanted) -> Finished:
             replace(
                 record,
                 state="finished",
-                ended_at=_utc_now(),
+                ended_at=utc_now(),
                 verdict=summary.sentence,
                 exit_code=summary.exit_code,
                 why="",
@@ -130,7 +131,7 @@ def _after_error(record: NightRecord, error: TilefarmError, now: datetime) -> Ni
     """Failed for good where trying again changes nothing: a wrong matrix, or the deadline."""
     why = str(error)[:MAX_WHY]
     if error.exit_code == UsageError.exit_code or now >= record.closes_at:
-        return replace(record, state="failed", ended_at=_utc_now(), exit_code=error.exit_code, why=why)
+        return replace(record, state="failed", ended_at=utc_now(), exit_code=error.exit_code, why=why)
     return replace(record, why=why)
 
 
@@ -147,7 +148,3 @@ def _keep(settings: Settings, nights: NightFolder, record: NightRecord) -> None:
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _utc_now() -> str:
-    return _now().isoformat(timespec="seconds")

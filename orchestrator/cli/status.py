@@ -14,6 +14,7 @@ from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import duration_text, print_json, result, say
 from orchestrator.cli.status_local import local_runs
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.moment import parse_time
 from orchestrator.domain.run_state import ENDED, RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
@@ -132,8 +133,8 @@ def phase_text(state: RunState) -> str:
 
 def _ago(moment: str, now: datetime) -> str:
     try:
-        return duration_text(max(0.0, (now - datetime.fromisoformat(moment)).total_seconds())) + " ago"
-    except (ValueError, TypeError):  # from elsewhere: no time, or one without a zone
+        return duration_text(max(0.0, (now - parse_time(moment)).total_seconds())) + " ago"
+    except ValueError:  # from elsewhere
         return moment
 
 

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from orchestrator.domain.agent import AgentReport, PhoneReport
 from orchestrator.domain.event import Registration
 from orchestrator.domain.health import Condition
 from orchestrator.domain.lease import Hold
+from orchestrator.domain.moment import parse_time
 from orchestrator.domain.run_state import RunState, Target
 from orchestrator.domain.submission import Service
 from orchestrator.execution.forecast import Place
@@ -133,7 +134,6 @@ def seconds_since(moment: str, now: datetime) -> float:
 
 def seconds_until(moment: str, now: datetime, unknown: float) -> float:
     try:
-        then = datetime.fromisoformat(moment)
+        return (parse_time(moment) - now).total_seconds()
     except ValueError:
         return unknown
-    return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp() - now.timestamp()

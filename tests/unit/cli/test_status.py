@@ -5,6 +5,7 @@ import threading
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,12 @@ def test_words_of_others_are_shown_literally(board: Board, invoke: Invoke) -> No
     shown = invoke("status").stdout
     assert "\\u001b[2J[bold]ann" in shown
     assert "not a time" in shown
+
+
+def test_a_time_without_a_zone_is_utc(board: Board, invoke: Invoke) -> None:
+    then = datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=1)
+    board.publish(replace(RUNNING, started_at=then.isoformat()))
+    assert "60 min ago" in invoke("status").stdout
 
 
 def test_without_a_farm_the_runs_of_this_machine(tmp_path: Path, invoke: Invoke) -> None:

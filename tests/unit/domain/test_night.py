@@ -1,5 +1,6 @@
 """Nights: one for each date that is due, whatever clocks, beats and restarts do."""
 
+import re
 from datetime import UTC, datetime, time, timedelta, timezone
 from zoneinfo import ZoneInfo
 
@@ -202,3 +203,6 @@ def test_times_of_records_are_utc() -> None:
     assert (
         parse_time("2026-12-01T01:00:00") == parse_time("2026-12-01T02:00:00+01:00") == at("2026-12-01T01:00")
     )
+    for none in ("yesterday", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-01:00"):
+        with pytest.raises(ValueError, match=re.escape(none)):
+            parse_time(none)

@@ -17,6 +17,8 @@ from orchestrator.execution.matches import FREE, UNSERVED, Seen
 from orchestrator.execution.waiting import CASE_S, Pending, pending
 from tests.unit.planning.toy import device
 
+FIRST = "0001-01-01T00:00:00+14:00"
+"""Not a time in UTC."""
 NOW = datetime(2026, 12, 1, 1, 30, tzinfo=UTC)
 SINCE = "2026-12-01T01:20:00+00:00"
 
@@ -249,7 +251,9 @@ def test_a_case_without_an_estimate_takes_a_few_seconds() -> None:
     assert only(FARM, run("r1", target("a", left_s=0.0))).ends_s == 5 * CASE_S
 
 
-@pytest.mark.parametrize("moment", ["", "yesterday", "2999-01-01T00:00:00+00:00", "2026-12-01T01:20:00"])
+@pytest.mark.parametrize(
+    "moment", ["", "yesterday", "2999-01-01T00:00:00+00:00", "2026-12-01T01:20:00", FIRST]
+)
 def test_odd_times_of_other_hosts_do_no_harm(moment: str) -> None:
     waits = run("r1", target("a", since=moment or "?"), lane="nightly")
     assert only(FARM, waits).begins_s == 0.0
