@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from orchestrator.analysis.words import plural
 from orchestrator.domain.case import Case
-from orchestrator.domain.finding import DeviceNight, Finding, Findings, SeriesRow
+from orchestrator.domain.finding import EVERYTHING, DeviceNight, Finding, Findings, SeriesRow
 from orchestrator.domain.results import RunResults
 from reports.changes.cards import MAX_DETAILS, Places, cards, entry, on_page, ordered
 from reports.changes.detail import Details
+from reports.changes.drifting import drifting
 from reports.changes.evidence import Row
 from reports.changes.fleet import common_shift, phone_nights
 from reports.changes.method import parameters, sensitivity
-from reports.changes.model import Changes, SocChanges, Tally
+from reports.changes.model import Card, Changes, SocChanges, Tally
 from reports.changes.naming import Names
 from reports.changes.rows import by_importance, first_rows, table_csv, table_data
 from reports.changes.words import VERDICTS, dated
@@ -62,12 +63,15 @@ def build_changes(
     for device in found.devices:
         devices[device.soc].append(device)
     details = Details(results, found, series, phones)
+    slow = drifting(found)
     socs: list[SocChanges] = []
     for soc in file_names:
         own = per_soc.get(soc, [])
         sorted_rows = by_importance(rows[soc])
         links = {f.case_id: anchors[f.finding_id] for f in reversed(own) if f.finding_id in anchors}
         tallies = _tallies(sorted_rows, own)
+        own_cards = tuple(c for card in every_card if (c := on_page(card, soc, found)) is not None)
+        drifts = sum(f.finding_id in slow for f in own)
         shift, last = common_shift(devices[soc], found.nights)
         socs.append(
             SocChanges(
@@ -75,10 +79,10 @@ def build_changes(
                 file_name=pages[soc],
                 table_file=pages[soc].removesuffix(".html") + ".csv",
                 results_file=result_pages.get(soc, ""),
-                sentence=_sentence(tallies, sorted_rows, soc),
+                sentence=_sentence(tallies, own_cards, own, drifts, soc),
                 tallies=tallies,
                 not_judged=_not_judged(sorted_rows),
-                cards=tuple(c for card in every_card if (c := on_page(card, soc, found)) is not None),
+                cards=own_cards,
                 unconfirmed=tuple(entry(f, names, places) for f in found.unconfirmed if f.soc == soc),
                 shift=shift,
                 shift_last=last,
@@ -140,18 +144,31 @@ def _tallies(rows: Sequence[SeriesRow], own: Sequence[Finding]) -> tuple[Tally, 
     return tuple(Tally(name, numbers[name]) for name in TALLIES)
 
 
-def _sentence(tallies: Sequence[Tally], rows: Sequence[SeriesRow], soc: str) -> str:
-    """The worst and the best news of one SoC; it claims calm only over what could be judged."""
+def _sentence(
+    tallies: Sequence[Tally], cards: Sequence[Card], own: Sequence[Finding], drifts: int, soc: str
+) -> str:
+    """The worst and the best news of one SoC; it claims calm only over what could be judged.
+
+    Args:
+        cards: the SoC's. What moved as a whole is in no variant's verdict and is told in the card's words.
+        own: the SoC's findings.
+        drifts: those of them that drift: the *same* in this night, and not over the weeks.
+    """
     n = {t.name: t.number for t in tallies}
-    total = plural(len(rows), "variant")
+    rows = sum(n[name] for name in VERDICTS)
+    whole = [card.sentence for card in cards if card.whole]
+    alone = sum(bool(f.device_id) and f.case_id != EVERYTHING for f in own)
+    total = plural(rows, "variant")
     if not rows:
-        return f"{soc}: no variant was judged."
+        return f"{soc}: {'; '.join(['no variant was judged', *whole])}."
     news = [
         text
         for count, text in (
             (n["regressed"], f"{n['regressed']} regressed"),
             (n["improved"], f"{n['improved']} improved"),
             (n["numerics"], f"{n['numerics']} with other numerics"),
+            (drifts, f"{drifts} drifting slowly"),
+            (alone, f"{alone} on one phone alone"),
         )
         if count
     ]
@@ -159,5 +176,7 @@ def _sentence(tallies: Sequence[Tally], rows: Sequence[SeriesRow], soc: str) -> 
     unsure = [f"{n[k]} {k}" for k in ("inconclusive", "missing", "new") if n[k]]
     rest = f"{judged} of {total} could be judged" + (f" ({', '.join(unsure)})" if unsure else "")
     if not judged and not news:
-        return f"{soc}: nothing could be judged: {', '.join(unsure)} of {total}."
-    return f"{soc}: {', '.join(news) or 'no change found'}; {rest}."
+        rest = f"nothing could be judged: {', '.join(unsure)} of {total}"
+    elif not news and not cards:
+        news = ["no change found"]
+    return f"{soc}: {'; '.join([*([', '.join(news)] if news else []), *whole, rest])}."

@@ -75,13 +75,12 @@ def on_page(card: Card, soc: str, found: Findings) -> Card | None:
         return card if not card.entries and soc in (card.group.soc, *card.group.socs) else None
     history = {(r.soc, r.case_id): r for r in found.series if r.soc == soc}
     rows = [history[soc, e.finding.case_id].history for e in own if (soc, e.finding.case_id) in history]
-    whole = own[0].finding.case_id == EVERYTHING
     return replace(
         card,
         change=_said(card.group, [e.finding for e in own]),
         entries=own,
         parts=tuple(p for p in card.parts if p.soc != soc),
-        spark=card.spark if whole else _spark(rows, found.nights),
+        spark=card.spark if card.whole else _spark(rows, found.nights),
         confirmed=_confirmed([e.finding for e in own]),
     )
 
@@ -125,8 +124,8 @@ def _card(
     history: Mapping[tuple[str, str], SeriesRow],
 ) -> Card:
     rows = [history[f.soc, f.case_id].history for f in own if (f.soc, f.case_id) in history]
-    what = "variant"
-    if not own or own[0].case_id == EVERYTHING:
+    what, whole = "variant", not own or own[0].case_id == EVERYTHING
+    if whole:
         only = {f.device_id for f in own} - {""}
         in_soc = [d for d in found.devices if d.soc in (group.soc, *group.socs)]
         rows = [d.shift for d in in_soc if not only or d.device_id in only]
@@ -140,6 +139,7 @@ def _card(
         parts=_parts(group, own, places),
         spark=_spark(rows, found.nights, what),
         settled=bool(own) and all(places.settled(f) for f in own),
+        whole=whole,
         cause=cause_words(group.cause, group.changed),
         since=night(since) if since else "",
         since_full=f"{long_night(since)}, run {since}" if since else "",

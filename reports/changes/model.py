@@ -85,6 +85,8 @@ class Card:
     """What a second measurement said of how many; empty: none was asked for."""
     settled: bool = False
     """Each of them is dealt with."""
+    whole: bool = False
+    """All variants of a SoC or of a phone together: no row of the table shows it."""
     anchor: str = ""
     """The same on every page that shows it."""
 
@@ -228,7 +230,10 @@ class SocChanges:
 
     @property
     def moved(self) -> bool:
-        return any(t.number for t in self.tallies if t.name in ("regressed", "numerics"))
+        """Something is slower or has other numerics: a variant by itself, or what only a card tells, such as
+        the whole SoC, and nobody has dealt with that."""
+        counted = any(t.number for t in self.tallies if t.name in ("regressed", "numerics"))
+        return counted or any(c.group.what != "improved" and not c.settled for c in self.cards)
 
     def tally(self, name: str) -> int:
         return next((t.number for t in self.tallies if t.name == name), 0)
@@ -256,7 +261,7 @@ class Changes:
 
     @property
     def moved(self) -> bool:
-        """Something is slower or has other numerics, and is not settled."""
+        """Some SoC has."""
         return any(soc.moved for soc in self.socs)
 
     @property
