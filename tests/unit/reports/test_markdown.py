@@ -141,6 +141,6 @@ def test_the_cause_of_a_slow_drift_says_so() -> None:
     said = "scale on SM8650 since 3 Nov: 3.1 % slower (a slow drift)"
     drifting = [replace(g, cause="environment", changed="", sentence=said) for g in SAMPLE.findings.groups]
     rows = text(replace(SAMPLE.findings, groups=drifting)).splitlines()
-    causes = [row for row in rows if row.startswith("| regressed: ")]
+    causes = [r for r in rows if r.startswith("| regressed: ") and "one phone alone" not in r]
     assert causes
-    assert all("| slow drift, neither code nor driver changed |" in row for row in causes)
+    assert [row for row in causes if "| slow drift, neither code nor driver changed |" not in row] == []
