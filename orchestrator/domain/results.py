@@ -72,7 +72,8 @@ class RunInfo:
 
     @property
     def whole_suite(self) -> bool:
-        """False when a person chose a part of it: nothing is missing that was not asked for."""
+        """False when a person chose a part of its cases: nothing is missing that was not asked for. Of named
+        devices (``wanted``) it may be whole; whether it makes a night then, the history says."""
         return not (self.selection or self.overrides)
 
 

@@ -49,6 +49,7 @@ class StoredRun(Base):
     finished_at: Mapped[str]
     """Empty: it was cut off, or devices are missing."""
     whole_suite: Mapped[bool]
+    """All cases on all devices: a night for others to be compared with."""
     host: Mapped[str]
     commit: Mapped[str]
     tilefarm: Mapped[str]

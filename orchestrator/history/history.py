@@ -90,7 +90,7 @@ class History:
                         night=run.night,
                         started_at=run.started_at,
                         finished_at=run.finished_at,
-                        whole_suite=run.whole_suite,
+                        whole_suite=run.whole_suite and not self._leaves_out(results),
                         host=run.host,
                         commit=run.commit,
                         tilefarm=run.tilefarm,
@@ -205,6 +205,16 @@ class History:
         if not (why := trial_files.check(path, sha256)):
             self._proven.add(key)
         return why
+
+    def _leaves_out(self, results: RunResults) -> bool:
+        """It named devices (``--device``) and left out some of the suite's last whole run. The run of a night
+        is whole whatever it names, and so is each one of a suite that is only ever run on these devices."""
+        run = results.run
+        if run.night or not run.wanted:
+            return False
+        whole = [r.run_id for r in self.runs(run.suite) if r.whole_suite and r.run_id < run.run_id]
+        there = {d.device_id for d in results.devices}
+        return any(device not in there for _, device in self.environments(whole[-1:]))
 
     def environments(self, run_ids: Sequence[str]) -> dict[tuple[str, str], str]:
         """(run, device) → OS build."""

@@ -81,7 +81,8 @@ def _date(run: StoredRun) -> str:
 
 
 def chosen(runs: Sequence[StoredRun], until: str) -> list[StoredRun]:
-    """Whole runs of one suite up to run ``until``, one a night: its own run, else the day's last one."""
+    """Whole runs of one suite up to run ``until``, one a UTC day: that of its night, else the day's last one.
+    A run of a selection or of named devices (``StoredRun.whole_suite``) is looked at as ``until`` only."""
     by_night: dict[str, StoredRun] = {}
     for run in runs:
         if run.run_id > until or not (run.whole_suite or run.run_id == until):

@@ -7,9 +7,10 @@ import pytest
 from orchestrator.domain.results import RunResults
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
-from orchestrator.verdicts.judge import judge_run
+from orchestrator.verdicts.drifts import is_due
+from orchestrator.verdicts.judge import first_look, judge_run
 from orchestrator.verdicts.nights import chosen
-from tests.unit.verdicts.small_farm import CASES, PHONES, SLOW, SmallFarm
+from tests.unit.verdicts.small_farm import CASES, PHONES, SLOW, SmallFarm, run_id
 
 FIRST, NIGHTLY, LATER, TONIGHT = (
     "20261201T010000Z-nightly-aaaa",
@@ -69,6 +70,50 @@ def test_a_phone_that_nobody_asked_for_is_not_missing(history: History) -> None:
     findings = tonight(farm, replace(asked, run=replace(asked.run, wanted=["one"])))
     assert [d.device_id for d in findings.devices] == ["one"]
     assert findings.not_measured == []
+
+
+def of_named(farm: SmallFarm, night: int, *phones: str, of_night: str = "") -> RunResults:
+    """A second run of the day, with ``--device``."""
+    found = only(farm.results(night), phones=phones)
+    name = f"202612{night:02d}T160000Z-nightly-bbbb"
+    run = replace(
+        found.run, run_id=name, wanted=list(phones), started_at=f"2026-12-{night:02d}T16:00:00+00:00"
+    )
+    return replace(
+        found, run=replace(run, night=of_night), trials=[replace(t, run_id=name) for t in found.trials]
+    )
+
+
+@pytest.mark.parametrize(
+    ("phones", "of_night", "counts"),
+    [(("one",), "", False), (PHONES, "", True), (("one",), "2026-12-08-nightly", True)],
+)
+def test_a_run_of_named_devices_takes_no_day_from_the_others(
+    history: History, phones: tuple[str, ...], of_night: str, counts: bool
+) -> None:
+    farm = SmallFarm(history)
+    farm.nights(1, 8)
+    later = of_named(farm, 8, *phones, of_night=of_night)
+    history.store(later)
+    assert judge_run(history, later).nights[-1] == later.run.run_id, "it is judged itself"
+    assert farm.night(9).nights[-2] == (later.run.run_id if counts else run_id(8))
+
+
+def test_a_suite_that_only_ever_names_its_device_has_nights(history: History) -> None:
+    farm = SmallFarm(history)
+    for night in range(1, 10):
+        found = of_named(farm, night, "one")
+        history.store(found)
+    assert {row.verdict for row in judge_run(history, found).series} == {"same"}
+
+
+def test_a_run_of_named_devices_does_not_take_the_weekly_scan(history: History) -> None:
+    farm = SmallFarm(history)
+    farm.nights(1, 6)  # 7 December 2026 is a Monday
+    history.store(of_named(farm, 7, "one"))
+    tuesday = farm.results(8)
+    history.store(tuesday)
+    assert is_due(first_look(history, tuesday))
 
 
 def test_a_degraded_night_says_so_first_and_counts(history: History) -> None:
