@@ -17,6 +17,7 @@ from orchestrator.domain.event import Registration
 from orchestrator.domain.health import Answered, Condition, Returned, Taken
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.limits import printables
+from orchestrator.domain.names import AGENT_TTL_S
 from workers.agent.station import Station, World
 from workers.discovery import Reachable
 from workers.transports.adb_listing import PhoneListing
@@ -24,6 +25,9 @@ from workers.transports.adb_listing import PhoneListing
 SERVER_GRACE_S = 10.0
 """A server that is restarted is back before; only then do its phones count as gone. And so long after it is
 back: its first lists are empty."""
+CUT_OFF_S = AGENT_TTL_S - 5.0
+"""Without Redis for so long, phones are left alone. When the report has ended there as well, ``tilefarm hold``
+has nobody to wait for, and what goes on at a phone has had the difference to end."""
 FORGET_S = 24 * 3600.0
 """A phone that was unplugged a day ago is no longer shown: Wi-Fi phones come with a new port each time."""
 log = structlog.get_logger()
@@ -38,6 +42,10 @@ class Farm(Protocol):
 
     def holds(self) -> Sequence[Hold]:
         """Of devices of all hosts."""
+        ...
+
+    def unheard_s(self) -> float:
+        """Since holds were last read, or since the report was last shown there, whichever is longer ago."""
         ...
 
     def busy(self, device_id: str) -> bool: ...
@@ -68,6 +76,7 @@ class Agent:
     _back_at: float | None = None
     """When the adb server answered again after it was away."""
     _heard_back: float | None = None
+    _cut_off: bool = True
     _stopping: bool = False
 
     def serve_local(self, found: Reachable) -> None:
@@ -163,6 +172,17 @@ class Agent:
         for station in self.stations.values():
             with _apart(station):
                 self._tell(station, now, workers, holds)
+        self._mind_the_farm()  # last: a link that hangs makes each question above take 10 s
+
+    def _mind_the_farm(self) -> None:
+        """Whoever is cut off hears of no hold: a person may have any of the phones by now."""
+        before, self._cut_off = self._cut_off, self.farm.unheard_s() > CUT_OFF_S
+        if self._cut_off and not before:
+            log.warning("cut off from the farm: phones are left alone until Redis answers")
+        for station in self._phones():
+            station.cut_off = self._cut_off
+            if self._cut_off:
+                station.leave()
 
     def _tell(
         self, station: Station, now: float, workers: Sequence[Registration], holds: Sequence[Hold]

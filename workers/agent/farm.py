@@ -1,5 +1,6 @@
-"""What an agent knows of its farm through Redis; while that is away, it goes on with what it knew last."""
+"""What an agent knows of its farm through Redis; while that is away, what it knew last and how old that is."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ class RedisFarm:
     _holds: Sequence[Hold] = ()
     _busy: dict[str, bool] = field(default_factory=dict[str, bool])
     _away: bool = False
+    _holds_at: float = -math.inf
+    _shown_at: float = -math.inf
     _quiet_until: float = 0.0
 
     def registrations(self) -> Sequence[Registration]:
@@ -52,8 +55,14 @@ class RedisFarm:
         return self._registrations
 
     def holds(self) -> Sequence[Hold]:
+        began = self.clock()
         self._holds = self._ask(lambda: list(Leases(self.client).holds().values()), self._holds)
+        if not self._away:
+            self._holds_at = began
         return self._holds
+
+    def unheard_s(self) -> float:
+        return self.clock() - min(self._holds_at, self._shown_at)
 
     def busy(self, device_id: str) -> bool:
         before = self._busy.get(device_id, False)
@@ -76,7 +85,10 @@ class RedisFarm:
         return self._ask(lambda: list(heard(self.client, device_id)), list[News]())
 
     def publish(self, report: AgentReport) -> None:
+        began = self.clock()
         self._ask(lambda: self.client.set(agent_key(report.host), pack(report), ex=AGENT_TTL_S), None)
+        if not self._away:
+            self._shown_at = began
 
     def _ask(self, question: Callable[[], T], known: T) -> T:
         if self.clock() < self._quiet_until:

@@ -91,6 +91,8 @@ class Station:
     serverless: bool = False
     """The adb server is away, or was a moment ago: what fails meanwhile is not the phone's fault, and no rung
     would help."""
+    cut_off: bool = True
+    """Its agent has not heard of holds for a while, or not yet: a person may have the phone."""
     serving: bool = False
     """Its own worker is registered."""
     other: str = ""
@@ -156,12 +158,13 @@ class Station:
             self._staff(now, serve=serve and self.fit and not self.twin and not self.other)
 
     def leave(self) -> None:
-        """Touch it no more: a person has it, or the agent ends. What goes on there ends soon."""
+        """Touch it no more: a person has it, or may have, or the agent ends. What goes on there ends soon."""
         if self._climbing is not None:
             self._climbing[2].set()
             self._climbing[1].cancel()
-        if self._asking is not None:
-            self._asking.cancel()
+        for call in (self._asking, self._joining):
+            if call is not None:
+                call.cancel()
 
     def server_lost(self) -> None:
         """The adb server is gone, and with it the links that it was asked for."""
@@ -173,7 +176,7 @@ class Station:
         if self._joining is not None and self._joining.done():
             self._joining = None
         due = self.rejoin and self._joining is None and now >= self._next_join
-        if due and self.health.condition is not Condition.MAINTENANCE:
+        if due and not self.cut_off and self.health.condition is not Condition.MAINTENANCE:
             self._next_join = now + self._join_backoff_s
             self._join_backoff_s = min(2 * self._join_backoff_s, LONGEST_BACKOFF_S)
             serial = self.serial
@@ -263,8 +266,8 @@ class Station:
             self.trouble = f"its worker ended with {code}: {words}"
 
     def _ask(self, now: float) -> None:
-        """Who are you? Not during a batch, which it would disturb, and not while a person has the phone."""
-        due = self.listed == "device" and now >= self._next_ask and not self.busy
+        """Who are you? Not during a batch, which it would disturb, and not while a person has it, or may."""
+        due = self.listed == "device" and now >= self._next_ask and not self.busy and not self.cut_off
         asks = self.health.condition not in (Condition.MAINTENANCE, Condition.QUARANTINED)
         if due and asks and self._asking is None and self._climbing is None:
             self._next_ask = now + ASK_EVERY_S
@@ -275,7 +278,7 @@ class Station:
         """The next rung; not without a server, nor where somebody else works there, whose phone is well."""
         rung = wanted(self.health)
         ours = self._climbing is not None or self._asking is not None or self.child is not None
-        theirs = self.busy or bool(self.other) or bool(self.twin) or self.serverless
+        theirs = self.busy or bool(self.other) or bool(self.twin) or self.serverless or self.cut_off
         if rung is not None and not ours and not theirs and now - self.health.since >= GRACE_S:
             serial, leave = self.serial, threading.Event()
             call = self.world.later(lambda: self.world.climb(rung, serial, leave))

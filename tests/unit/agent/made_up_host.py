@@ -63,6 +63,9 @@ class Host:
     climbed: list[tuple[str, Rung]] = field(default_factory=list[tuple[str, Rung]])
     asked: list[str] = field(default_factory=list[str])
     held: dict[str, Hold] = field(default_factory=dict[str, Hold])
+    away_since: float | None = None
+    """Redis is: what it says is what it said then."""
+    known: list[Hold] = field(default_factory=list[Hold])
     leased: set[str] = field(default_factory=set[str])
     queued: dict[str, str] = field(default_factory=dict[str, str])
     """Device → its last lease, while batches wait for it."""
@@ -132,7 +135,12 @@ class Host:
         return Registration(replace(record, host="shelf"), f"w{child.pid}", "", child.pid)
 
     def holds(self) -> Sequence[Hold]:
-        return list(self.held.values())
+        if self.away_since is None:
+            self.known = list(self.held.values())
+        return self.known
+
+    def unheard_s(self) -> float:
+        return 0.0 if self.away_since is None else self.now - self.away_since
 
     def busy(self, device_id: str) -> bool:
         return device_id in self.leased

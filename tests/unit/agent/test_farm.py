@@ -1,5 +1,6 @@
 """What an agent knows of its farm while Redis is away: what it knew last, and never "nobody holds it"."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -64,6 +65,32 @@ def test_a_broker_that_is_away_changes_nothing() -> None:
     assert known() == before
     assert list(farm.news("phone-2")) == []
     farm.publish(REPORT)
+    client.close()
+
+
+def test_how_long_nothing_was_heard_is_counted_from_the_older_of_holds_and_report() -> None:
+    now = 100.0
+    with private_redis() as url:
+        client = connect(url)
+        farm = RedisFarm(client, clock=lambda: now)
+        assert farm.unheard_s() == math.inf
+        assert farm.holds() == []
+        assert farm.unheard_s() == math.inf, "nobody can know of this agent"
+        farm.publish(REPORT)
+        now += 3
+        farm.publish(REPORT)
+        assert farm.unheard_s() == 3
+        farm.holds()
+        now += 1
+        assert farm.unheard_s() == 1
+        farm.busy("phone-1")
+        assert farm.unheard_s() == 1
+    now += 1
+    farm.holds()
+    farm.publish(REPORT)
+    now += QUIET_S - 1
+    farm.holds()
+    assert farm.unheard_s() == QUIET_S + 1
     client.close()
 
 
