@@ -153,7 +153,7 @@ class Measured:
     drivers: dict[str, str]
     """API → driver of its newest night: nights with another one do not count."""
     runs: list[str]
-    """That count, oldest first."""
+    """That count, oldest first: something ran with the driver of its API's newest night."""
     driver_since: dict[str, str]
     """API → first run with that driver, where it changed within the nights looked at."""
     virtual: bool = False
@@ -166,6 +166,9 @@ class SocBest:
     phones: list[Measured] = field(default_factory=list[Measured])
     workloads: list[WorkloadBest] = field(default_factory=list[WorkloadBest])
     warnings: list[str] = field(default_factory=list[str])
+    """Of all its variants."""
+    driver_warnings: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """API → of the variants of that API."""
 
     @property
     def virtual(self) -> bool:

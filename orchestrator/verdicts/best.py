@@ -115,7 +115,6 @@ def _soc(found: _Found, soc: str, refused: Refused, chosen: Chosen, results: Run
     warnings: list[str] = []
     if any(p.virtual for p in own):
         warnings.append("its phones are virtual: their times say nothing about this SoC")
-    warnings += driver_warnings(own, dict(zip(found.facts.table.runs, found.facts.dates, strict=True)))
     if results is None:
         warnings.append("results.json of the newest run is gone: known failures were not left out")
     made = (
@@ -123,7 +122,14 @@ def _soc(found: _Found, soc: str, refused: Refused, chosen: Chosen, results: Run
         for _, rows in sorted(found.rows[soc].items(), key=_by_name)
     )
     return SocBest(
-        soc, found.phones.vendor(soc), own, [w for w in made if w.variants or w.left_out], warnings
+        soc=soc,
+        vendor=found.phones.vendor(soc),
+        phones=own,
+        workloads=[w for w in made if w.variants or w.left_out],
+        warnings=warnings,
+        driver_warnings=driver_warnings(
+            own, dict(zip(found.facts.table.runs, found.facts.dates, strict=True))
+        ),
     )
 
 

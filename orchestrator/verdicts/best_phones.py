@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.analysis.speed.rows import Bools
 from orchestrator.domain.best import Measured
 from orchestrator.history.database import KnownCase, KnownDevice
 from orchestrator.history.query import NightTable
@@ -50,13 +51,13 @@ def phones_of(
     socs: dict[str, list[Measured]] = defaultdict(list)
     for device in sorted({d for d, _ in rows}):
         apis = sorted(api for d, api in rows if d == device)
-        there = np.unique(np.nonzero(table.code[[r for a in apis for r in rows[device, a]]] >= 0)[1])
+        there = [_ran(table, rows[device, a], newest.get((device, a))) for a in apis]
         known = devices[device]
         socs[known.soc].append(
             Measured(
                 device_id=device,
                 drivers={a: table.drivers[newest[device, a]] for a in apis if (device, a) in newest},
-                runs=[table.runs[n] for n in there.tolist()],
+                runs=[run for run, counts in zip(table.runs, np.any(there, axis=0), strict=True) if counts],
                 driver_since={a: table.runs[since[device, a]] for a in apis if (device, a) in since},
                 virtual=known.virtual,
             )
@@ -65,25 +66,36 @@ def phones_of(
     return Phones(socs, vendors, newest)
 
 
-def driver_warnings(phones: Sequence[Measured], dates: Mapping[str, str]) -> list[str]:
-    """Drivers that changed within the nights looked at, and those that differ between phones.
+def driver_warnings(phones: Sequence[Measured], dates: Mapping[str, str]) -> dict[str, list[str]]:
+    """API → its drivers that changed within the nights looked at, and those that differ between phones. An
+    API without a warning is left out.
 
     Args:
         dates: run id → date.
     """
-    changed: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for phone in phones:
-        for api, run in phone.driver_since.items():
-            changed[dates[run], phone.drivers[api]].append(phone.device_id)
-    said = [
-        f"the driver of {', '.join(ids)} changed on {date}: of its API only nights with {driver} count"
-        for (date, driver), ids in sorted(changed.items())
-    ]
+    said: dict[str, list[str]] = {}
     for api in sorted({a for p in phones for a in p.drivers}):
+        changed: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for phone in phones:
+            if (run := phone.driver_since.get(api)) is not None:
+                changed[dates[run], phone.drivers[api]].append(phone.device_id)
+        own = [
+            f"the {api} driver of {', '.join(ids)} changed on {date}: only nights with {driver} count"
+            for (date, driver), ids in sorted(changed.items())
+        ]
         drivers = sorted({p.drivers[api] for p in phones if api in p.drivers})
         if len(drivers) > 1:
-            said.append(f"its phones have {len(drivers)} different drivers of {api}: {', '.join(drivers)}")
+            own.append(f"its phones have {len(drivers)} different drivers of {api}: {', '.join(drivers)}")
+        if own:
+            said[api] = own
     return said
+
+
+def _ran(table: NightTable, rows: Sequence[int], driver: int | None) -> Bools:
+    """(nights,) In which something ran with this driver of one API; None: no trial named one."""
+    if driver is None:
+        return np.zeros(len(table.runs), np.bool_)
+    return (table.driver[list(rows)] == driver).any(axis=0)
 
 
 def _driver(table: NightTable, rows: Sequence[int], night: int) -> int:

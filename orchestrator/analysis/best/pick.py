@@ -37,7 +37,11 @@ class Candidate:
     def size(self) -> int:
         """Product of the tile's extents and of other small whole numbers: memory and registers that it takes.
         The smaller one runs on more phones."""
-        return prod(max(1, n) for value in self.axes.values() for n in _extents(value))
+        return prod(self.size_of(axis) for axis in self.axes)
+
+    def size_of(self, axis: str) -> int:
+        """1 of an axis that is no size, or that it does not have."""
+        return prod(max(1, n) for n in _extents(self.axes.get(axis, "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +80,21 @@ def choose(log_ns: Floats, found: Levels, candidates: Sequence[Candidate], among
         pick=pick,
         fastest=fastest,
         tied=tuple(v for v in level if v != pick),
-        why=_why(candidates, pick, fastest) if len(level) > 1 else "",
+        why=_why(candidates, pick, fastest, exact) if len(level) > 1 else "",
         against=against,
         runner_up=others[0] if others else None,
     )
 
 
-def _why(candidates: Sequence[Candidate], pick: int, fastest: int) -> str:
+def _why(candidates: Sequence[Candidate], pick: int, fastest: int, exact: Sequence[int]) -> str:
+    """``exact``: those whose errors are alike, and the smallest."""
     if pick == fastest:
         return "the fastest of them, and none has a smaller error or is simpler"
-    if candidates[fastest].error > ALIKE * candidates[pick].error:
+    if fastest not in exact:
         return "its error is smaller"
-    return "errors are alike, and its tile is the smallest"
+    axes = dict.fromkeys(axis for v in exact for axis in candidates[v].axes)
+    sizes = [axis for axis in axes if len({candidates[v].size_of(axis) for v in exact}) > 1]
+    return f"errors are alike, and its {' × '.join(sizes)} is the smallest"
 
 
 def _extents(value: AxisValue) -> list[int]:

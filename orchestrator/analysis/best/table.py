@@ -78,7 +78,10 @@ def _entry(soc: SocBest, workload: WorkloadBest, pick: Pick) -> Entry:
         nights=pick.nights,
         near_share=round(pick.near / pick.pairs, 4) if pick.pairs else None,
         # Who ships a table knows no phone of the farm: ids stay in best.json.
-        warnings=[*(_without_ids(w, soc) for w in pick.warnings), *soc.warnings],
+        warnings=[
+            *(_without_ids(w, soc) for w in (*pick.warnings, *soc.driver_warnings.get(variant.api, ()))),
+            *soc.warnings,
+        ],
     )
 
 

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from orchestrator.analysis.best.table import tuning_table
 from orchestrator.domain.best import Best, Chosen, WorkloadBest
 from orchestrator.domain.case import Case
 from orchestrator.domain.errors import UsageError
@@ -173,9 +174,31 @@ def test_nights_with_an_older_driver_do_not_count(history: History) -> None:
     best = told(history, change=change)
     pick = only(best).picks[0]
     assert {p.device_id: p.nights for p in pick.phones} == {"one": 8, "two": 3}
-    warned = best.socs[0].warnings
-    assert any("the driver of two changed on 2026-12-06" in w for w in warned)
-    assert any("2 different drivers of gles" in w for w in warned)
+    assert {p.device_id: len(p.runs) for p in best.socs[0].phones} == {"one": 8, "two": 3}
+    warned = best.socs[0].driver_warnings["gles"]
+    assert warned[0].startswith("the gles driver of two changed on 2026-12-06: only nights with ")
+    assert warned[1].startswith("its phones have 2 different drivers of gles: ")
+
+
+def test_a_driver_of_one_api_is_no_matter_of_the_other_one(history: History) -> None:
+    through_vulkan = case(tile="32x16", api="vulkan")
+
+    def change(number: int, trial: Trial) -> Trial | None:
+        newer = number >= 6 and trial.case_id == FAST.case_id
+        return replace(trial, driver="Adreno V@744") if newer else trial
+
+    best = told(history, change=change, cases=(FAST, through_vulkan))
+    (soc,) = best.socs
+    assert list(soc.driver_warnings) == ["gles"]
+    assert [len(p.runs) for p in soc.phones] == [8, 8], "all nights count for Vulkan"
+    warned = {
+        e.api: [w for w in e.warnings if "driver" in w]
+        for e in tuning_table(best, "tilefarm export").entries
+        if e.match == "soc"
+    }
+    assert warned["vulkan"] == []
+    (said,) = warned["gles"]
+    assert said.startswith("the gles driver of phone 1, phone 2 changed on 2026-12-06: ")
 
 
 def test_a_failure_of_the_same_code_under_an_older_driver_still_counts(history: History) -> None:

@@ -45,7 +45,25 @@ def test_of_tied_ones_the_smaller_error_is_taken() -> None:
 def test_errors_within_a_factor_of_two_are_alike_and_the_smaller_tile_is_taken() -> None:
     found = picked([0.0, 0.001], [candidate("a", 1e-13, tile="64x32"), candidate("b", 1.9e-13, tile="32x16")])
     assert found.pick == 1
-    assert "tile" in found.why
+    assert found.why == "errors are alike, and its tile is the smallest"
+
+
+def test_what_is_smaller_is_named_by_its_axes() -> None:
+    no_tile = picked([0.0, 0.001], [candidate("a", group=256, vector=4), candidate("b", group=64, vector=4)])
+    assert (no_tile.pick, no_tile.why) == (1, "errors are alike, and its group is the smallest")
+    larger_tile = [candidate("a", tile="32x16", rows=4), candidate("b", tile="64x16")]
+    assert picked([0.0, 0.001], larger_tile).why == "errors are alike, and its tile × rows is the smallest"
+
+
+def test_an_error_between_two_and_four_times_the_least_is_no_matter_of_sizes() -> None:
+    """The fastest is the smallest, and out because of its error alone."""
+    some = [
+        candidate("a", 3.0, tile="8x8"),
+        candidate("b", 1.9, tile="16x8"),
+        candidate("c", 1.0, tile="64x8"),
+    ]
+    found = picked([0.0, 0.001, 0.002], some)
+    assert (found.pick, found.why) == (1, "its error is smaller")
 
 
 def test_the_fastest_of_its_equals_stays() -> None:
