@@ -26,8 +26,8 @@ SERVER_GRACE_S = 10.0
 """A server that is restarted is back before; only then do its phones count as gone. And so long after it is
 back: its first lists are empty."""
 CUT_OFF_S = AGENT_TTL_S - 5.0
-"""Without Redis for so long, phones are left alone. When the report has ended there as well, ``tilefarm hold``
-has nobody to wait for, and what goes on at a phone has had the difference to end."""
+"""Without Redis for so long, phones are left alone: once the report has ended there, ``tilefarm hold`` has
+nobody to wait for. What goes on at a phone has the difference to end."""
 FORGET_S = 24 * 3600.0
 """A phone that was unplugged a day ago is no longer shown: Wi-Fi phones come with a new port each time."""
 log = structlog.get_logger()
@@ -204,11 +204,14 @@ class Agent:
             # Others' news, and those of a worker that has gone, are not about the present one's phone.
             for event in self.farm.news(device_id):
                 station.tell(replace(event, at=now))
-        hold = next((h for h in holds if h.device_id == device_id or _is_at(h, host, station.serial)), None)
+        hold = next((h for h in holds if _is_of(h, host, station)), None)
         held = station.health.condition is Condition.MAINTENANCE
+        station.held = hold is not None
         if hold is not None:
             station.leave()
-            if not held or station.health.why != hold.sentence:
+            # Its word is what `tilefarm hold` waits for: the phone's other link must be left, too.
+            left = not any(s.at_work for s in self.stations.values() if _is_of(hold, host, s))
+            if left and (not held or station.health.why != hold.sentence):
                 station.tell(Taken(now, hold.sentence))
         elif held:
             station.tell(Returned(now))
@@ -272,8 +275,8 @@ class Agent:
         )
 
 
-def _is_at(hold: Hold, host: str, serial: str) -> bool:
-    return (hold.host, hold.serial) == (host, serial)
+def _is_of(hold: Hold, host: str, station: Station) -> bool:
+    return hold.device_id == station.device_id or (hold.host, hold.serial) == (host, station.serial)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What an agent knows of its farm through Redis; while that is away, what it knew last and how old that is."""
+"""What an agent knows of its farm through Redis; while that is away, what it knew last, and since when."""
 
 import math
 import time

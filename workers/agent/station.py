@@ -93,6 +93,8 @@ class Station:
     would help."""
     cut_off: bool = True
     """Its agent has not heard of holds for a while, or not yet: a person may have the phone."""
+    held: bool = False
+    """A person has it. Its health says so only once nothing of ours goes on there."""
     serving: bool = False
     """Its own worker is registered."""
     other: str = ""
@@ -157,6 +159,17 @@ class Station:
             # A held phone's worker touches nothing: it gets no lease. It is left to say so.
             self._staff(now, serve=serve and self.fit and not self.twin and not self.other)
 
+    @property
+    def alone(self) -> bool:
+        """Nothing may be begun there."""
+        return self.held or self.cut_off
+
+    @property
+    def at_work(self) -> bool:
+        """A question, a rung or a connection of ours still runs; each has a deadline."""
+        calls = (self._asking, self._joining, self._climbing and self._climbing[1])
+        return any(call is not None and not call.done() for call in calls)
+
     def leave(self) -> None:
         """Touch it no more: a person has it, or may have, or the agent ends. What goes on there ends soon."""
         if self._climbing is not None:
@@ -176,7 +189,7 @@ class Station:
         if self._joining is not None and self._joining.done():
             self._joining = None
         due = self.rejoin and self._joining is None and now >= self._next_join
-        if due and not self.cut_off and self.health.condition is not Condition.MAINTENANCE:
+        if due and not self.alone and self.health.condition is not Condition.MAINTENANCE:
             self._next_join = now + self._join_backoff_s
             self._join_backoff_s = min(2 * self._join_backoff_s, LONGEST_BACKOFF_S)
             serial = self.serial
@@ -267,7 +280,7 @@ class Station:
 
     def _ask(self, now: float) -> None:
         """Who are you? Not during a batch, which it would disturb, and not while a person has it, or may."""
-        due = self.listed == "device" and now >= self._next_ask and not self.busy and not self.cut_off
+        due = self.listed == "device" and now >= self._next_ask and not self.busy and not self.alone
         asks = self.health.condition not in (Condition.MAINTENANCE, Condition.QUARANTINED)
         if due and asks and self._asking is None and self._climbing is None:
             self._next_ask = now + ASK_EVERY_S
@@ -278,7 +291,7 @@ class Station:
         """The next rung; not without a server, nor where somebody else works there, whose phone is well."""
         rung = wanted(self.health)
         ours = self._climbing is not None or self._asking is not None or self.child is not None
-        theirs = self.busy or bool(self.other) or bool(self.twin) or self.serverless or self.cut_off
+        theirs = self.busy or bool(self.other) or bool(self.twin) or self.serverless or self.alone
         if rung is not None and not ours and not theirs and now - self.health.since >= GRACE_S:
             serial, leave = self.serial, threading.Event()
             call = self.world.later(lambda: self.world.climb(rung, serial, leave))

@@ -124,6 +124,47 @@ def test_a_rung_ends_when_a_person_takes_the_phone(host: Host) -> None:
     assert host.calls == []
 
 
+@pytest.mark.parametrize("link", [USB, WIFI])
+def test_a_phone_is_a_persons_once_the_last_question_has_ended(host: Host, link: str) -> None:
+    """``tilefarm hold`` says "is yours" at the agent's word; also the phone's other link is left by then."""
+    two_links(host)
+    host.waits = True
+    host.run(11)
+    questions = [done for done, _ in host.calls]
+    assert all(done.set_running_or_notify_cancel() for done in questions)
+    host.held["R58"] = replace(TAKEN, device_id="id-R58", serial=link)
+    host.run(20)
+    assert host.phone(USB).condition is Condition.ONLINE
+    questions[0].set_exception(InfraError("no answer within 10 s"))
+    host.run(20)
+    assert len(questions) == 2
+    assert host.phone(USB).condition is Condition.ONLINE, "the other one still runs"
+    questions[1].set_result(host.identities[WIFI])
+    host.run(1)
+    assert host.phone(USB).condition is Condition.MAINTENANCE
+    host.run(60)
+    assert [done for done, _ in host.calls] == questions, "none was begun meanwhile"
+
+
+def test_a_phone_is_a_persons_once_the_last_connection_has_ended(host: Host) -> None:
+    host.shows(**{WIFI: "device"})
+    host.run()
+    host.waits = True
+    host.agent.no_server("none answers")
+    host.run(1)
+    host.shows()
+    host.run(1)
+    connections = [done for done, _ in host.calls if done.set_running_or_notify_cancel()]
+    assert len(connections) == 1
+    host.held["x"] = replace(TAKEN, device_id=f"id-{WIFI}", serial=WIFI)
+    host.run(20)
+    assert host.phone(WIFI).condition is not Condition.MAINTENANCE
+    connections[0].set_result(None)
+    host.run(60)
+    assert host.phone(WIFI).condition is Condition.MAINTENANCE
+    assert len(host.calls) == 1
+
+
 def test_a_local_gpu_that_was_held_works_again(host: Host) -> None:
     host.agent.serve_local(Reachable("local", "local:H200"))
     host.run()
