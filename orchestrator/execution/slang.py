@@ -6,21 +6,19 @@
 import re
 import struct
 import subprocess
-import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from orchestrator.domain.errors import NotInstalled, ShaderRefused
-from orchestrator.execution.module_cache import MAGIC, ModuleCache
+from orchestrator.domain.errors import NotInstalled
+from orchestrator.execution.host_compiler import COMPILE_S, Fault, HostCompiler
+from orchestrator.execution.module_cache import ModuleCache
 from orchestrator.planning.slangc import MISSING, find_slangc
 
 OPTIONS = ("-target", "spirv", "-profile", "spirv_1_3", "-O0", "-stage", "compute", "-entry", "main")
 """SPIR-V 1.3 is what Vulkan 1.1 takes."""
 EDIT_VERSION = 1
 """Part of a module's key: raise it whenever what is changed in slangc's modules here changes."""
-COMPILE_S = 60
-"""A compiler that takes longer hangs."""
-_SHOWN_ERRORS = 4
 _HEADER_WORDS = 5
 _OP_SOURCE = 3
 
@@ -65,26 +63,12 @@ def slangc_version(program: Path) -> str:
 
 
 def _run(program: Path, slang: str, where: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="tilefarm-slang-") as folder:
-        source, output = Path(folder) / "shader.slang", Path(folder) / "module.spv"
+    def command(folder: Path, output: Path) -> list[str]:
+        source = folder / "shader.slang"
         source.write_text(slang, encoding="ascii")
-        try:
-            done = subprocess.run(
-                [str(program), str(source), *OPTIONS, "-o", str(output)],
-                capture_output=True,
-                text=True,
-                timeout=COMPILE_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as e:
-            raise ShaderRefused(f"{where}: slangc took longer than {COMPILE_S} s; simplify the shader") from e
-        if done.returncode != 0:
-            raise ShaderRefused(f"{where}: {_explained(done.stdout + done.stderr, slang, done.returncode)}")
-        module = output.read_bytes() if output.is_file() else b""
-    if not module.startswith(MAGIC):
-        wrote = f"{len(module)} bytes that are no SPIR-V" if module else "nothing"
-        raise ShaderRefused(f"{where}: slangc wrote {wrote}")
-    return _without_language(module)
+        return [str(program), str(source), *OPTIONS, "-o", str(output)]
+
+    return _without_language(HostCompiler("slangc", _faults).run(command, slang, where))
 
 
 def _without_language(module: bytes) -> bytes:
@@ -99,10 +83,7 @@ def _without_language(module: bytes) -> bytes:
     return struct.pack(f"<{len(words)}I", *words)
 
 
-def _explained(log: str, slang: str, code: int) -> str:
-    """The first errors, each with the numbered source line that it is about."""
-    lines = slang.splitlines()
-    found: list[str] = []
+def _faults(log: str) -> Iterator[Fault]:
     # error[E30015]: what / --> FILE:LINE:COLUMN / the line / ^^^ which
     for message in re.split(r"^(?=error|warning)", log, flags=re.MULTILINE):
         error = re.match(r"error(?:\[\w+\])?: (.+)", message)
@@ -110,14 +91,7 @@ def _explained(log: str, slang: str, code: int) -> str:
             continue
         at = re.search(r"^ *--> .*?:(\d+):\d+$", message, re.MULTILINE)
         if at is None:
-            found.append(f"slangc: {error[1]}")
+            yield Fault(error[1])
             continue
-        number = int(at[1])
         detail = re.search(r"\^+ (.+)$", message, re.MULTILINE)
-        what = error[1] if detail is None else f"{error[1]}: {detail[1]}"
-        source = f"\n  {number} | {lines[number - 1]}" if 0 < number <= len(lines) else ""
-        found.append(f"slangc, line {number} of the rendered shader: {what}{source}")
-    if not found:
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"slangc {how}: {log.strip()[:200] or 'no message'}"
-    return "\n".join(found[:_SHOWN_ERRORS])
+        yield Fault(error[1] if detail is None else f"{error[1]}: {detail[1]}", int(at[1]))

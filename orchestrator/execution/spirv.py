@@ -9,24 +9,21 @@ import re
 import shutil
 import subprocess
 import sysconfig
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from orchestrator.domain.errors import NotInstalled, ShaderRefused
+from orchestrator.domain.errors import NotInstalled
 from orchestrator.domain.settings import Settings
-from orchestrator.execution.module_cache import MAGIC, ModuleCache
+from orchestrator.execution.host_compiler import COMPILE_S, Fault, HostCompiler
+from orchestrator.execution.module_cache import ModuleCache
 
 OPTIONS = ("-V", "--target-env", "vulkan1.1", "-S", "comp")
 MIN_VERSION = 13
 """Older ones lack GL_KHR_cooperative_matrix."""
-COMPILE_S = 60
-"""A compiler that takes longer hangs."""
 _TOOL = "glslangValidator"
-_SHOWN_ERRORS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,45 +130,19 @@ def _version(program: Path, libraries: str) -> str | None:
 
 
 def _run(glslang: Glslang, glsl: str, where: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="tilefarm-spirv-") as folder:
-        output = Path(folder) / "module.spv"
-        try:
-            done = subprocess.run(
-                [str(glslang.program), "--stdin", *OPTIONS, "-o", str(output)],  # --stdin works first only
-                input=glsl,
-                capture_output=True,
-                text=True,
-                timeout=COMPILE_S,
-                check=False,
-                env=glslang.environment(),
-            )
-        except subprocess.TimeoutExpired as e:
-            raise ShaderRefused(
-                f"{where}: glslang took longer than {COMPILE_S} s; simplify the shader"
-            ) from e
-        if done.returncode != 0:
-            raise ShaderRefused(f"{where}: {_explained(done.stdout + done.stderr, glsl, done.returncode)}")
-        module = output.read_bytes() if output.is_file() else b""
-    if not module.startswith(MAGIC):
-        wrote = f"{len(module)} bytes that are no SPIR-V" if module else "nothing"
-        raise ShaderRefused(f"{where}: glslang wrote {wrote}")
-    return module
+    def command(_: Path, output: Path) -> list[str]:
+        return [str(glslang.program), "--stdin", *OPTIONS, "-o", str(output)]  # --stdin works first only
+
+    compiler = HostCompiler("glslang", _faults, glslang.environment())
+    return compiler.run(command, glsl, where, stdin=True)
 
 
-def _explained(log: str, glsl: str, code: int) -> str:
-    """The first errors, each with the numbered source line that it is about."""
-    lines = glsl.splitlines()
-    found: list[str] = []
+def _faults(log: str) -> list[Fault]:
+    found: list[Fault] = []
     for message in re.findall(r"^ERROR: (.+)$", log, re.MULTILINE):
         at = re.match(r"\S*?:(\d+): (.*)", message)
-        if at is None or "compilation terminated" in message:
-            if not found:
-                found.append(f"glslang: {message}")
-            continue
-        number = int(at[1])
-        source = f"\n  {number} | {lines[number - 1]}" if 0 < number <= len(lines) else ""
-        found.append(f"glslang, line {number} of the rendered shader: {at[2]}{source}")
-    if not found:
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"glslang {how}: {log.strip()[:200] or 'no message'}"
-    return "\n".join(found[:_SHOWN_ERRORS])
+        if at is not None and "compilation terminated" not in message:
+            found.append(Fault(at[2], int(at[1])))
+        elif not found:
+            found.append(Fault(message))
+    return found

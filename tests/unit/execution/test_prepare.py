@@ -11,9 +11,10 @@ import pytest
 from orchestrator.domain.case import Case
 from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.kernel import NOT_FINITE_BITS, Buffer, Pass, Subgroups, Tolerance
+from orchestrator.execution.module_cache import MAGIC
 from orchestrator.execution.prepare import Degenerate, Prepared, Preparer, Refused, prepare_all
 from orchestrator.execution.shaders import Shaders
-from orchestrator.execution.spirv import MAGIC, SpirvCompiler
+from orchestrator.execution.spirv import SpirvCompiler
 from orchestrator.planning.kernel_folder import LoadedKernel
 from orchestrator.planning.matrix import Sampling
 from orchestrator.storage.blobs import BlobStore

@@ -13,8 +13,9 @@ import pytest
 
 from orchestrator.domain.errors import KernelFolderError, NotInstalled
 from orchestrator.domain.settings import Settings
-from orchestrator.execution import spirv
-from orchestrator.execution.spirv import MAGIC, Glslang, SpirvCompiler, cache_folder, find_glslang
+from orchestrator.execution import host_compiler, spirv
+from orchestrator.execution.module_cache import MAGIC
+from orchestrator.execution.spirv import Glslang, SpirvCompiler, cache_folder, find_glslang
 
 SCALE = """\
 #version 310 es
@@ -207,7 +208,7 @@ def test_a_compiler_that_hangs_or_dies_is_told_from_a_wrong_shader(
     compiler: SpirvCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
 ) -> None:
     monkeypatch.setattr(spirv, "find_glslang", lambda: fake(tmp_path, script))
-    monkeypatch.setattr(spirv, "COMPILE_S", 0.2 if "sleep" in script else 60)
+    monkeypatch.setattr(host_compiler, "COMPILE_S", 0.2 if "sleep" in script else 60)
     with pytest.raises(KernelFolderError, match=said) as caught:
         compiler.compile(scale(), where="k/a.comp.j2")
     assert str(caught.value).startswith("k/a.comp.j2: ")
