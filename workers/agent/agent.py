@@ -187,8 +187,8 @@ class Agent:
     def _tell(
         self, station: Station, now: float, workers: Sequence[Registration], holds: Sequence[Hold]
     ) -> None:
-        host, child = self.report.host, station.child
-        own = next((w for w in workers if child and (w.record.host, w.pid) == (host, child.pid)), None)
+        host = self.report.host
+        own = next((w for w in workers if _is_own(w, host, station)), None)
         if own is not None:
             station.registered(own.record.device_id, now)
         station.serving = own is not None
@@ -277,6 +277,13 @@ class Agent:
 
 def _is_of(hold: Hold, host: str, station: Station) -> bool:
     return hold.device_id == station.device_id or (hold.host, hold.serial) == (host, station.serial)
+
+
+def _is_own(worker: Registration, host: str, station: Station) -> bool:
+    """Process ids repeat, in a container at each start, and a killed worker stays registered for seconds."""
+    child, record = station.child, worker.record
+    own = (host, child.pid, station.serial) if child else None
+    return (record.host, worker.pid, record.serial) == own
 
 
 @contextmanager

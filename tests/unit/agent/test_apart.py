@@ -54,6 +54,20 @@ def test_a_new_agent_waits_for_the_workers_of_its_predecessor(host: Host) -> Non
     assert host.serving() == ["a"]
 
 
+def test_a_killed_workers_registration_is_not_taken_for_that_of_a_new_one_with_its_process_id(
+    host: Host,
+) -> None:
+    """In a restarted container process ids begin anew: what is left of b's worker has that of a's."""
+    host.strangers = [stranger("id-b", pid=100)]
+    host.told["id-b"] = [Failed(0.0, "the link dropped")]
+    host.shows(a="device", b="unauthorized")
+    host.run()
+    assert host.children[0].pid == 100
+    assert host.phone("a").device_id == "id-a"
+    assert "id-b" in host.told, "news of b are not a's"
+    assert host.phone("a").condition is Condition.ONLINE
+
+
 def test_a_phone_that_another_host_has_leased_is_not_climbed(host: Host) -> None:
     host.shows(a="device")
     host.run()
