@@ -15,18 +15,27 @@ from orchestrator.storage.leases import Leases
 from workers.patience import patiently
 
 POLL_S = 0.2
+MARGIN_S = 5.0
+"""So long before its lease may end unseen a worker leaves the device: ending the runner there takes as much.
+At most a third of the lease."""
 NEWS_EVERY_S = 10.0
 TAKEN = "leased by another worker"
 log = structlog.get_logger()
 
 
 class Held:
-    """A lease that is being renewed. ``check`` is cheap and may be called for every line of output."""
+    """A lease that is being renewed. ``check`` is cheap and may be called for every line of output.
 
-    def __init__(self, leases: Leases, lease: Lease, ttl_s: float, renew_s: float) -> None:
+    Args:
+        asked: when the claim was sent that was granted, of ``_now``: the lease began later.
+    """
+
+    def __init__(self, leases: Leases, lease: Lease, asked: float, ttl_s: float, renew_s: float) -> None:
         self.lease = lease
         self._leases = leases
+        self._asked = asked
         self._ttl_s = ttl_s
+        self._leave_s = ttl_s - min(MARGIN_S, ttl_s / 3)
         self._renew_s = renew_s
         self._lost = threading.Event()
         self._stop = threading.Event()
@@ -34,9 +43,23 @@ class Held:
         self._thread.start()
 
     def check(self) -> None:
-        """Raises LeaseLost once somebody else has the device."""
+        """Raises LeaseLost once somebody else has the device, or may have it: Redis has not answered for so
+        long that the lease may have ended."""
         if self._lost.is_set():
             raise LeaseLost(f"{self.lease.device_id}: the lease was lost while the batch ran")
+        if (silent := self._silent_s) >= self._leave_s:
+            why = f"its lease was not renewed for {silent:.0f} s: Redis is away"
+            raise LeaseLost(f"{self.lease.device_id}: left, as {why}")
+
+    @property
+    def renewed(self) -> bool:
+        """Not so while Redis does not answer: what can be left unsaid must not wait for it then."""
+        return self._silent_s < 2 * self._renew_s
+
+    @property
+    def _silent_s(self) -> float:
+        """Since the last request that Redis granted."""
+        return _now() - self._asked
 
     def stop(self) -> None:
         self._stop.set()
@@ -53,10 +76,12 @@ class Held:
 
     def _renew_until_told(self) -> None:
         while not self._stop.wait(self._renew_s):
+            asked = _now()
             try:
                 if not self._leases.renew(self.lease, self._ttl_s):
                     log.error("lease lost", device=self.lease.device_id)
                     return
+                self._asked = asked
             except redis.RedisError as e:
                 # Redis may be restarting. Whether the lease outlived that is for the next renewal to say.
                 log.warning("lease not renewed", error=str(e))
@@ -79,7 +104,8 @@ def leased(
         InfraError: not free within ``timeout_s``; at once where a person holds it, which may take days. Says
             who.
     """
-    held = Held(leases, _claim(leases, device_id, holder, timeout_s, on_wait, ttl_s), ttl_s, renew_s)
+    lease, asked = _claim(leases, device_id, holder, timeout_s, on_wait, ttl_s)
+    held = Held(leases, lease, asked, ttl_s, renew_s)
     try:
         yield held
     finally:
@@ -93,12 +119,18 @@ def _claim(
     timeout_s: float,
     on_wait: Callable[[str], None],
     ttl_s: float,
-) -> Lease:
+) -> tuple[Lease, float]:
+    """The lease, and when it was asked for."""
     deadline, next_news = time.monotonic() + timeout_s, 0.0
+
+    def claim() -> tuple[Lease | None, float]:
+        asked = _now()
+        return leases.claim(device_id, holder, ttl_s), asked
+
     while True:
-        lease = patiently("lease", lambda: leases.claim(device_id, holder, ttl_s))
+        lease, asked = patiently("lease", claim)
         if lease is not None:
-            return lease
+            return lease, asked
         if (hold := held_by(leases, device_id)) is not None:
             raise InfraError(f"{device_id} is {hold.sentence}")
         now = time.monotonic()
@@ -108,6 +140,11 @@ def _claim(
         if now >= deadline:
             raise InfraError(f"{device_id} is {TAKEN}")
         time.sleep(POLL_S)  # Redis does not call us when a lease ends; the deadline above bounds the wait
+
+
+def _now() -> float:
+    """Seconds that go on while the host sleeps, as they do in Redis."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def held_by(leases: Leases, device_id: str) -> Hold | None:

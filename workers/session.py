@@ -7,7 +7,6 @@ transport becomes trials with verdict ``infra``: it never blames a kernel and is
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -69,7 +68,9 @@ def run_batch(
         on_trouble: told of each error that made trials ``infra``, of the device or of the host.
 
     Raises:
-        LeaseLost: the runner was ended, and the device is left as it is.
+        LeaseLost: the runner was ended, and the device is left as it is. Once the runner has ended by itself
+            nothing is raised: its trials stand, and only what would still have been asked of the device is
+            left out.
         RunCancelled: the runner was ended, and the device is left clean.
     """
     clocked = _Clocked()
@@ -85,25 +86,37 @@ def run_batch(
         raise
     except InfraError as e:
         on_trouble(e)
-        why = str(e) + (_state(bench) if isinstance(e, DeadlineExceeded) else "")
+        why = str(e) + (_state(bench, still_ours) if isinstance(e, DeadlineExceeded) else "")
         trials = infra_trials(bench, batch.run_id, cases, why, clocked)
         refused = set[str]()
     else:
-        trials = _trials(bench, batch.run_id, folder, work, records, store, clocked, on_trouble)
+        trials = _trials(bench, batch.run_id, folder, work, records, store, clocked, still_ours, on_trouble)
         refused = _refused([job for part in work for job in part.jobs()], records)
         if any(t.verdict is Verdict.HUNG for t in trials):
-            state = _state(bench)
+            state = _state(bench, still_ours)
             trials = [replace(t, reason=t.reason + state) if t.verdict is Verdict.HUNG else t for t in trials]
-    with suppress(RunCancelled):  # what is measured stays
-        still_ours()  # else the folders there are of whoever has the device now
-    _clean_up(bench, refused)
+    if not _lost(still_ours):  # else the folders there are of whoever has the device now
+        _clean_up(bench, refused)
     made = {t.case_id: t for t in trials}
     return [made[c.case_id] for c in cases]
 
 
-def _state(bench: Bench) -> str:
+def _lost(still_ours: Callable[[], None]) -> str:
+    """Why the device may be touched no more, after the runner's end: what is measured stays, also of a run
+    that is ended."""
+    try:
+        still_ours()
+    except LeaseLost as e:
+        return str(e)
+    except RunCancelled:
+        pass
+    return ""
+
+
+def _state(bench: Bench, still_ours: Callable[[], None]) -> str:
     """Of a phone on which something took too long, for the reason: a screen that is off is one."""
-    state = state_in_words(bench.device) if bench.record.transport == "adb" else ""
+    ask = bench.record.transport == "adb" and not _lost(still_ours)
+    state = state_in_words(bench.device) if ask else ""
     return f"; {state}" if state else ""
 
 
@@ -125,6 +138,7 @@ def _execute(
     device = bench.device
     jobs = [job for part in work for job in part.jobs()]
     told = {case.case_id for part in work for case in part.cases}
+    still_ours()
     _push_blobs(bench, jobs, store, still_ours)
     # Relative to the job folder: a virtual phone's paths are not this host's.
     text = job_text(run_id, jobs, "../../blobs", adapter=bench.adapter, enable=bench.enable)
@@ -193,6 +207,7 @@ def _trials(
     records: Mapping[str, CaseRecord],
     store: BlobStore,
     clocked: _Clocked,
+    still_ours: Callable[[], None],
     on_trouble: Callable[[InfraError], None],
 ) -> list[Trial]:
     """Judge each case on its own, unless its canary speaks against all of its API. The output is proven: a
@@ -206,6 +221,7 @@ def _trials(
             trial = vouch.applied(_trial(bench, run_id, case, record, clocked))
             refused = bool(vouch.doubt) and trial.verdict is Verdict.INFRA
             if record is not None and not refused and is_wanted(case, record.end, trial):
+                lost = lost or _lost(still_ours)
                 try:
                     trial = (
                         trial if lost else bring_home(bench.device, folder, case, record.end, trial, store)

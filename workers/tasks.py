@@ -32,7 +32,7 @@ from workers.leasing import Held, held_by, leased
 from workers.locks import exclusive
 from workers.losses import Losses
 from workers.news import tell
-from workers.patience import patiently
+from workers.patience import patiently, told_to_stop
 from workers.results import ResultSink
 from workers.run_watch import RunWatch
 from workers.session import infra_trials, make_room, run_batch, unrun
@@ -44,10 +44,14 @@ RESOURCE_WAIT_S = 1800.0
 HAND_BACK_S = 2.0
 """A phone that cannot do a batch of its SoC's queue leaves it to others for so long."""
 HAND_BACKS = 900
-"""Phones that could not do a batch hand it back so often, together: with one alone that is half an hour."""
+"""Each phone that may do a batch and cannot hands it back so often on average: that is half an hour."""
 LEASES = 3
 """A batch is run under at most so many leases, each but the last one lost."""
 log = structlog.get_logger()
+
+
+class Leaving(InfraError):
+    """This worker was told to stop while a batch waited: another one, or the next one here, does it."""
 
 
 def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) -> Celery:
@@ -64,7 +68,10 @@ def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) ->
             came_by = (task.request.delivery_info or {}).get("routing_key", "")
             _hand_back(app, again, str(came_by))
             stand_back(str(came_by))
-            time.sleep(HAND_BACK_S)  # who is idle takes it meanwhile; our own queue waits no longer than this
+            if not told_to_stop():
+                time.sleep(
+                    HAND_BACK_S
+                )  # who is idle takes it meanwhile; our own queue waits no longer than this
 
     return app
 
@@ -79,7 +86,7 @@ def _hand_back(app: Celery, batch: Batch, queue: str) -> None:
         except (OperationalError, OSError) as e:
             raise redis.ConnectionError(str(e)) from e
 
-    patiently("batch for other phones", send)
+    patiently("batch handed back", send)
 
 
 def handle(
@@ -98,7 +105,8 @@ def handle(
         holder: this worker, as leases and notes name it.
 
     Returns:
-        A batch that other phones may do and this one cannot, to be put into its queue again; else None.
+        A batch to be put into its queue again: other phones may do it and this one cannot, or this worker is
+        told to stop before it has begun; else None.
 
     Raises:
         redis.RedisError: Redis was away for longer than ``patience.OUTAGE_S``.
@@ -108,6 +116,9 @@ def handle(
         reason = _done(batch, bench, client, holder, sink)
     except redis.RedisError:
         raise
+    except Leaving as e:
+        log.info("batch handed back", batch=batch.batch_id, why=str(e))
+        return batch
     except Exception as e:  # a fault of ours: without a word its run would wait in vain, then lose the device
         log.exception("unexpected", run=batch.run_id, batch=batch.batch_id)
         for trial in infra_trials(bench, batch.run_id, batch.cases, printable(f"{type(e).__name__}: {e}")):
@@ -115,7 +126,7 @@ def handle(
         return None
     if not reason:
         return None
-    if not batch.device_id and batch.handed_back < HAND_BACKS:
+    if not batch.device_id and batch.handed_back < HAND_BACKS * max(1, len(batch.only_on)):
         sink.progress(Progress(bench.record.device_id, "waiting", detail=f"another phone: {reason}"))
         return replace(batch, handed_back=batch.handed_back + 1)
     for trial in infra_trials(bench, batch.run_id, batch.cases, reason):
@@ -147,6 +158,8 @@ def _done(batch: Batch, bench: Bench, client: RedisClient, holder: str, sink: Re
     except RunCancelled as e:
         log.info("batch dropped", batch=batch.batch_id, why=str(e))
         return ""
+    except Leaving:
+        raise
     except InfraError as e:  # a person has the device, or it was waited for in vain
         if batch.device_id:
             run.give_up(str(e))
@@ -171,6 +184,8 @@ def _under_lease(
         return left_s() if batch.device_id else 0.0
 
     def waiting(why: str = resource) -> None:
+        if told_to_stop():
+            raise Leaving(f"its worker stops; it waited: {why}")
         run.check()
         sink.progress(Progress(device_id, "waiting", detail=why))
 
@@ -193,7 +208,8 @@ def _under_lease(
 
         warmth = Warmth()
         if bench.record.transport == "adb":
-            warmth = Warmth(bench.device, _await_fit(batch, bench, client, device_s(), waiting_with_it))
+            fit = _await_fit(batch, bench, client, device_s(), held, waiting_with_it)
+            warmth = Warmth(bench.device, fit)
         with exclusive(f"resource-{resource}", timeout_s=left_s(), on_wait=waiting_with_it):
             sink.progress(Progress(device_id, "batch", detail=batch.batch_id))
             _run(batch, bench, cases, client, sink, held, run, warmth)
@@ -213,7 +229,12 @@ def _run(
 
     def still_ours() -> None:
         held.check()
-        run.check()
+        if held.renewed:  # a Redis that is away must not keep us from the next look at the lease
+            run.check()
+
+    def on_progress(news: Progress) -> None:
+        if held.renewed:
+            sink.progress(news)
 
     losses = Losses(client, batch.run_id, bench.record, held.lease.holder)
     sorted_out = losses.sort(cases)
@@ -223,8 +244,8 @@ def _run(
     for group in sorted_out.groups():
         trouble: list[InfraError] = []
         with losses.noted(group):
-            trials = run_batch(bench, batch, group, store, sink.progress, still_ours, trouble.append)
-            trials = warmth.told(trials)
+            trials = run_batch(bench, batch, group, store, on_progress, still_ours, trouble.append)
+            trials = warmth.told(trials, held.check)
             for trial in trials:
                 sink.insert(trial, held.lease)
         if (news := _news(trials, trouble)) is not None:
@@ -232,7 +253,12 @@ def _run(
 
 
 def _await_fit(
-    batch: Batch, bench: Bench, client: RedisClient, timeout_s: float, waiting: Callable[[str], None]
+    batch: Batch,
+    bench: Bench,
+    client: RedisClient,
+    timeout_s: float,
+    held: Held,
+    waiting: Callable[[str], None],
 ) -> Vitals:
     """Until a phone is awake, cool, charged and has room, which blobs of earlier batches may take.
 
@@ -242,6 +268,7 @@ def _await_fit(
     device_id, enough = bench.record.device_id, Gates().free_bytes
 
     def vitals(at: float) -> Vitals:
+        held.check()
         found = read_vitals(bench.device, at, CALL_TIMEOUT_S)
         if found.free_bytes is not None and found.free_bytes < enough:
             with suppress(InfraError):  # the gate says so

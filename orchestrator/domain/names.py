@@ -24,8 +24,9 @@ NEWS_KEPT = 50
 DEGRADED_KEPT = 50
 """Of a device, the newest."""
 HOLD_KEY_PREFIX = "tilefarm:hold:"
-LEASE_TTL_S = 15
-"""A lease that was not renewed for this long ends: so long a killed worker's device stays taken."""
+LEASE_TTL_S = 30
+"""A lease that was not renewed for this long ends: so long a killed worker's device stays taken, and a Redis
+that restarts may be away for most of it at no cost."""
 LEASE_RENEW_S = 3.0
 
 STATE_KEY_PREFIX = "tilefarm:state:"

@@ -42,7 +42,7 @@ from workers.leasing import leased
 from workers.results import ResultSink
 
 SOC = "FAKE1"
-TTL_S, RENEW_S = 2, 0.4
+TTL_S, RENEW_S = 4, 0.4
 
 
 def main(url: str, device_id: str, folder: Path, visibility_s: float | None) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+import redis
 
 from orchestrator.domain.errors import InfraError, LeaseLost
 from orchestrator.domain.event import Progress
@@ -88,6 +89,44 @@ def test_a_lost_lease_is_noticed(client: RedisClient) -> None:
     with leased(Leases(client), DEVICE, "worker-1", timeout_s=0, renew_s=0.01) as held:
         taken_over(client)
         wait_until(lambda: _is_lost(held))
+
+
+class CutOff(Leases):
+    """Grants a lease, and then does not answer, or does again."""
+
+    silent = True
+
+    def renew(self, lease: Lease, ttl_s: float = 0.0) -> bool:
+        if self.silent:
+            raise redis.ConnectionError("no route to host")
+        return super().renew(lease, ttl_s)
+
+
+def test_who_is_cut_off_from_redis_leaves_the_device_before_its_lease_may_end(
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(leasing, "_now", lambda: now[0])
+    with leased(CutOff(client), DEVICE, "worker-1", timeout_s=0, ttl_s=30, renew_s=0.01) as held:
+        now[0] += 30 - leasing.MARGIN_S - 0.1
+        held.check()
+        assert not held.renewed
+        now[0] += 0.1
+        with pytest.raises(LeaseLost, match=r"fake-1: left, as its lease was not renewed for 25 s"):
+            held.check()
+
+
+def test_a_redis_that_is_back_in_time_costs_nothing(
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, leases = [1000.0], CutOff(client)
+    monkeypatch.setattr(leasing, "_now", lambda: now[0])
+    with leased(leases, DEVICE, "worker-1", timeout_s=0, ttl_s=30, renew_s=0.01) as held:
+        now[0] += 20
+        leases.silent = False
+        wait_until(lambda: held.renewed)
+        now[0] += 20
+        held.check()
 
 
 def test_another_worker_is_waited_for(client: RedisClient) -> None:

@@ -154,9 +154,9 @@ def test_a_tensor_that_the_phone_had_no_room_for_leaves_the_verdict(phone: FakeD
     assert trials[0].outputs[0].keep_error == "No space left on device"
 
 
-@pytest.mark.parametrize("asked", [1, 2, 3])
+@pytest.mark.parametrize(("asked", "pushed"), [(1, 0), (2, 0), (3, 1), (4, 2)])
 def test_a_lease_that_is_lost_before_the_job_runs_ends_the_pushing(
-    phone: FakeDevice, stock: Stock, asked: int
+    phone: FakeDevice, stock: Stock, asked: int, pushed: int
 ) -> None:
     left = [asked]
 
@@ -168,7 +168,7 @@ def test_a_lease_that_is_lost_before_the_job_runs_ends_the_pushing(
     job = stock.job("case-1")
     with pytest.raises(LeaseLost):
         session.run_batch(bench(phone), stock.batch(job), [job], stock.store, lambda _: None, still_ours)
-    assert (len(phone.pushed), phone.jobs, phone.removed) == (asked - 1, [], [])
+    assert (len(phone.pushed), phone.jobs, phone.removed) == (pushed, [], [])
 
 
 def test_a_lease_that_was_lost_at_the_end_leaves_the_folders_to_who_has_the_phone_now(
@@ -181,10 +181,13 @@ def test_a_lease_that_was_lost_at_the_end_leaves_the_folders_to_who_has_the_phon
             raise LeaseLost("somebody has it")
 
     phone.on_pull = lambda path, data: (ended.append(path), data)[1]
-    job = stock.job(sampled())
-    with pytest.raises(LeaseLost):
-        session.run_batch(bench(phone), stock.batch(job), [job], stock.store, lambda _: None, still_ours)
-    assert phone.removed == []
+    wrong = unsampled(1)
+    phone.script[wrong] = Act(output=WRONG)
+    jobs = [stock.job(sampled()), stock.job(wrong), stock.job(unsampled(0))]
+    found = session.run_batch(bench(phone), stock.batch(*jobs), jobs, stock.store, lambda _: None, still_ours)
+    assert verdicts(found) == [Verdict.PASS, Verdict.MISMATCH, Verdict.PASS], "what is measured stays"
+    assert found[1].reason.endswith("; somebody has it")
+    assert (len(phone.pulled), phone.removed) == (1, []), "nothing more is asked of the phone"
 
 
 def test_a_clean_up_that_fails_loses_no_result(phone: FakeDevice, stock: Stock) -> None:
