@@ -50,7 +50,7 @@ class _Check(Limits):
 
 class _Case(Limits):
     case_id: Word
-    attempt: Annotated[int, Field(ge=1, lt=1_000_000)]
+    attempt: Annotated[int, Field(ge=1, lt=10_000_000)]
     label: Line
     api: Literal["gles", "vulkan"]
     code_hash: Word
@@ -90,14 +90,14 @@ class _Batch(Limits):
     soc: Line
     only_on: Annotated[list[DeviceId], Field(max_length=10_000)]
     planned_for: DeviceId | Literal[""]
-    handed_back: Annotated[int, Field(ge=0, lt=1_000_000)]
+    handed_back: Annotated[int, Field(ge=0, lt=10_000_000)]
 
 
 class _Addressed(Limits):
     """Enough to answer."""
 
     case_id: Word
-    attempt: Annotated[int, Field(ge=1, lt=1_000_000)]
+    attempt: Annotated[int, Field(ge=1, lt=10_000_000)]
 
 
 class _Answerable(Limits):

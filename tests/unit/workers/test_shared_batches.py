@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from celery.worker import state as celery_state
 from kombu.exceptions import OperationalError
 
 from orchestrator.domain.health import Vitals
@@ -19,6 +20,7 @@ from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import FakeDevice, bench
 from tests.unit.workers.jobs import Stock
 from workers import locks, patience, tasks
+from workers.locks import exclusive
 from workers.tasks import HAND_BACKS, handle, make_app
 
 DEVICE = "fake-1"
@@ -97,11 +99,38 @@ def test_a_hot_phone_leaves_it_to_others_at_once(
 def test_what_all_phones_hand_back_ends_as_infra_with_the_last_reason(
     phone: FakeDevice, stock: Stock, client: RedisClient, redis_url: str
 ) -> None:
-    batch = replace(shared(stock, "shared-never", "other"), handed_back=HAND_BACKS)
-    assert handle(batch, bench(phone), client, "worker-1") is None
+    """Each of them half an hour: 29 hot ones do not use up the patience of the one that is only busy."""
+    batch = replace(shared(stock, "shared-never", "other", "another"), handed_back=2 * HAND_BACKS - 1)
+    last = handle(batch, bench(phone), client, "worker-1")
+    assert last == replace(batch, handed_back=2 * HAND_BACKS)
+    assert handle(last, bench(phone), client, "worker-1") is None
     (found,) = trials(redis_url, "shared-never")
     assert (found.verdict, found.target) == (Verdict.INFRA, POOL)
     assert "not one of the phones" in found.reason
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["of its queue", "of a pool"])
+def test_who_is_told_to_stop_hands_back_what_only_waits(
+    phone: FakeDevice,
+    stock: Stock,
+    client: RedisClient,
+    redis_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    own: bool,
+) -> None:
+    """Half an hour of a phone that cools is no reason to keep a host's agent from its restart."""
+    monkeypatch.setattr(celery_state, "should_stop", 0)  # as its handler of SIGTERM does
+    run_id = f"shared-stop-{own}"
+    batch = stock.batch(stock.job("case-1"), run_id=run_id) if own else shared(stock, run_id, DEVICE)
+    with exclusive("resource-cpu@buildhost", timeout_s=0):
+        again = handle(batch, bench(phone), client, "worker-1")
+    assert again == batch
+    assert (phone.jobs, trials(redis_url, run_id)) == ([], [])
+    broker = Broker(redis_url)
+    assert broker.given_up(run_id) == {}, "the next worker does it"
+    broker.close()
+    assert Leases(client).leased([DEVICE]) == frozenset()
 
 
 def test_a_cancelled_runs_batch_is_handed_to_nobody(
