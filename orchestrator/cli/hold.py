@@ -15,6 +15,7 @@ from orchestrator.domain.digest import sha256_hex
 from orchestrator.domain.errors import BrokerUnavailable, UsageError
 from orchestrator.domain.health import Condition
 from orchestrator.domain.lease import Hold
+from orchestrator.domain.limits import printable
 from orchestrator.domain.moment import utc_now
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
@@ -39,6 +40,8 @@ def hold(
     """
     if not why.strip():
         raise UsageError("--why is empty: say what the device is needed for; others will read it")
+    if printable(why) != why:
+        raise UsageError("--why is not one line of at most 1000 printable characters: others will read it")
     broker = _broker("hold")
     found = _one(broker, device)
     mine = Hold(

@@ -63,11 +63,16 @@ return 0
 _HOLD = """
 return redis.call('SETNX', KEYS[1], ARGV[1])
 """
-# KEYS: hold. ARGV: hold. Another person may have the device by now: theirs stays.
-_RELEASE = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
+# KEYS: lease, token, hold. ARGV: hold. Another person may have the device by now: theirs stays. A worker that
+# was paused through all of the hold, which nobody waited out, must not write about that time.
+_RELEASE = (
+    _NEXT_IN_LINE
+    + """
+if redis.call('GET', KEYS[3]) ~= ARGV[1] then return 0 end
+if redis.call('EXISTS', KEYS[1]) == 0 then next_in_line(KEYS[2]) end
+return redis.call('DEL', KEYS[3])
 """
+)
 # KEYS: lease, token. No lease lives: whoever had the last one and was paused must not write any more.
 _FENCE = (
     _NEXT_IN_LINE
@@ -118,11 +123,10 @@ class Leases:
 
     def release(self, hold: Hold) -> bool:
         """End this hold, as it was read; False where it is there no more, though another one may be."""
-        key = hold_key(hold.device_id)
-        text = self._client.get(key)
+        text = self._client.get(hold_key(hold.device_id))
         if text is None or _read(hold.device_id, text) != hold:
             return False
-        return self._release(keys=[key], args=[text]) == 1
+        return self._release(keys=_keys(hold.device_id), args=[text]) == 1
 
     def held(self, device_id: str) -> Hold | None:
         text = self._client.get(hold_key(device_id))

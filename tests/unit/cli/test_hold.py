@@ -57,6 +57,17 @@ def test_a_quarantined_phone_is_taken_once_its_agent_has_left_it(
     assert Leases(farm).holds() == {}
 
 
+@pytest.mark.parametrize(
+    "why", [" ", "x" * 1001, "one\ntwo", "\x1b[2J"], ids=["none", "long", "lines", "escape"]
+)
+def test_words_that_others_could_not_read_are_refused(farm: RedisClient, invoke: Invoke, why: str) -> None:
+    report(farm, "shelf", [LOST])
+    refused = invoke("hold", "R58", "--why", why).exception
+    assert isinstance(refused, UsageError)
+    assert str(refused).startswith("--why is ")
+    assert Leases(farm).holds() == {}
+
+
 def test_a_phone_that_never_said_who_it_is_is_held_by_its_serial(farm: RedisClient, invoke: Invoke) -> None:
     unknown = replace(LOST, device_id="", condition=Condition.MAINTENANCE)
     report(farm, "shelf", [unknown])

@@ -149,3 +149,24 @@ def test_a_hold_waits_for_the_running_lease_and_fences_it_off(client: RedisClien
     newest = client.get(token_key("lease-fence"))
     assert newest is not None
     assert int(newest) > lease.token
+
+
+def test_a_hold_that_nobody_waited_out_fences_off_who_was_paused_through_it(client: RedisClient) -> None:
+    """Ctrl-C ends the waiting of `tilefarm hold`, and with it whoever raises the token."""
+    leases, mine = Leases(client), replace(HOLD, device_id="lease-impatient")
+    lease = leases.claim("lease-impatient", "one", ttl_s=600)
+    assert lease is not None
+    leases.hold(mine)
+    client.delete(lease_key("lease-impatient"))  # it ended by itself
+    assert leases.release(mine)
+    assert not leases.renew(lease)
+
+
+def test_a_hold_that_ends_before_the_batch_takes_nothing_from_it(client: RedisClient) -> None:
+    leases, mine = Leases(client), replace(HOLD, device_id="lease-short")
+    lease = leases.claim("lease-short", "one", ttl_s=600)
+    assert lease is not None
+    leases.hold(mine)
+    assert leases.release(mine)
+    assert leases.renew(lease)
+    leases.end(lease)
