@@ -1,7 +1,7 @@
 """Findings and the trials behind them → Changes, for the renderers."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.analysis.words import plural
@@ -10,17 +10,19 @@ from orchestrator.domain.finding import EVERYTHING, DeviceNight, Finding, Findin
 from orchestrator.domain.results import RunResults
 from reports.changes.cards import MAX_DETAILS, Places, cards, entry, on_page, ordered
 from reports.changes.detail import Details
-from reports.changes.drifting import drifting
+from reports.changes.drifting import by_case, drifting
 from reports.changes.evidence import Row
 from reports.changes.fleet import common_shift, phone_nights
 from reports.changes.method import parameters, sensitivity
 from reports.changes.model import Card, Changes, SocChanges, Tally
 from reports.changes.naming import Names
 from reports.changes.rows import by_importance, first_rows, table_csv, table_data
-from reports.changes.words import VERDICTS, dated
+from reports.changes.words import VERDICTS, readable
 
-TALLIES = ("regressed", "improved", "numerics", "inconclusive", "missing", "new", "same", "acknowledged")
-"""As the findings count them."""
+TALLIES = (
+    "regressed", "improved", "numerics", "drifting", "inconclusive", "missing", "new", "same", "acknowledged",
+)  # fmt: skip
+"""As the findings count them; what drifts is the same tonight and counted there, too."""
 MAX_WHYS = 5
 """Reasons for no verdict that stand at the top of a page."""
 
@@ -47,7 +49,8 @@ def build_changes(
     pages = {soc: name.replace("soc-", "changes-", 1) for soc, name in file_names.items()}
     phones = {d.device_id: d.name for d in results.devices}
     names = Names(_cases(results, found, older))
-    places = Places(pages, {}, phones, told)
+    slow = drifting(found)
+    places = Places(pages, {}, phones, told, slow)
     per_soc = ordered(found, names, places)
     anchors = {
         f.finding_id: f"f{number}"
@@ -63,15 +66,19 @@ def build_changes(
     for device in found.devices:
         devices[device.soc].append(device)
     details = Details(results, found, series, phones)
-    slow = drifting(found)
+    soc_of = _soc_of(found, results)
+
+    def _readable(sentences: Iterable[str]) -> tuple[str, ...]:
+        return tuple(readable(text, found.nights, phones) for text in sentences)
+
     socs: list[SocChanges] = []
     for soc in file_names:
         own = per_soc.get(soc, [])
-        sorted_rows = by_importance(rows[soc])
+        drifts = by_case(f for f in own if f.finding_id in slow)
+        sorted_rows = by_importance(rows[soc], drifts)
         links = {f.case_id: anchors[f.finding_id] for f in reversed(own) if f.finding_id in anchors}
-        tallies = _tallies(sorted_rows, own)
+        tallies = _tallies(sorted_rows, own, len(drifts))
         own_cards = tuple(c for card in every_card if (c := on_page(card, soc, found)) is not None)
-        drifts = sum(f.finding_id in slow for f in own)
         shift, last = common_shift(devices[soc], found.nights)
         socs.append(
             SocChanges(
@@ -79,9 +86,10 @@ def build_changes(
                 file_name=pages[soc],
                 table_file=pages[soc].removesuffix(".html") + ".csv",
                 results_file=result_pages.get(soc, ""),
-                sentence=_sentence(tallies, own_cards, own, drifts, soc),
+                sentence=_sentence(tallies, own_cards, own, soc),
                 tallies=tallies,
                 not_judged=_not_judged(sorted_rows),
+                not_measured=_readable(s for s in found.not_measured if soc_of(s) in ("", soc)),
                 cards=own_cards,
                 unconfirmed=tuple(entry(f, names, places) for f in found.unconfirmed if f.soc == soc),
                 shift=shift,
@@ -89,19 +97,20 @@ def build_changes(
                 details=tuple(details.of(entry(f, names, places)) for f in own[:MAX_DETAILS]),
                 left_out=max(0, len(own) - MAX_DETAILS),
                 rows=sorted_rows,
-                first_rows=first_rows(sorted_rows, names, links),
-                data=table_data(sorted_rows, names, links),
-                csv=table_csv(sorted_rows, names),
+                first_rows=first_rows(sorted_rows, names, links, drifts),
+                data=table_data(sorted_rows, names, links, drifts),
+                csv=table_csv(sorted_rows, names, drifts),
                 kernels=tuple(sorted({names.kernel(r.case_id) for r in sorted_rows} - {""})),
                 phones=phone_nights(devices[soc], found.nights, phones, "fleet"),
                 sensitivity=sensitivity(sorted_rows),
             )
         )
-    counts = tuple(Tally(name, found.counts.get(name, 0)) for name in TALLIES)
+    counted = {**found.counts, "drifting": len(slow)}
+    counts = tuple(Tally(name, counted.get(name, 0)) for name in TALLIES)
     return Changes(
         findings=found,
-        sentence=dated(found.sentence, found.nights),
-        not_measured=tuple(dated(text, found.nights) for text in found.not_measured),
+        sentence=readable(found.sentence, found.nights, phones),
+        not_measured=_readable(found.not_measured),
         tallies=counts,
         socs=tuple(socs),
         cards=every_card,
@@ -117,6 +126,12 @@ def _cases(results: RunResults, found: Findings, older: Mapping[str, Case]) -> d
     known = {**older, **{i: info.case for i, info in results.cases.items()}}
     named = {r.case_id for r in found.series} | {f.case_id for f in (*found.findings, *found.unconfirmed)}
     return {i: case for i, case in known.items() if i in named}
+
+
+def _soc_of(found: Findings, results: RunResults) -> Callable[[str], str]:
+    """Sentence → SoC of the phone that it starts with; empty: of none, or of one whose SoC nobody knows."""
+    socs = {d.device_id: d.soc.name for d in results.devices} | {d.device_id: d.soc for d in found.devices}
+    return lambda sentence: next((soc for i, soc in socs.items() if sentence.startswith(f"{i}: ")), "")
 
 
 def _not_judged(rows: Sequence[SeriesRow]) -> tuple[str, ...]:
@@ -136,23 +151,21 @@ def socs_of(found: Findings) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def _tallies(rows: Sequence[SeriesRow], own: Sequence[Finding]) -> tuple[Tally, ...]:
+def _tallies(rows: Sequence[SeriesRow], own: Sequence[Finding], drifts: int) -> tuple[Tally, ...]:
     by = Counter(r.verdict for r in rows)
     numerics = sum(any(f != "improved" for f in r.flags) for r in rows)
     acknowledged = sum(f.triage is not None and f.triage.state == "acknowledged" for f in own)
-    numbers = {name: by[name] for name in VERDICTS} | {"numerics": numerics, "acknowledged": acknowledged}
+    numbers = {name: by[name] for name in VERDICTS}
+    numbers |= {"numerics": numerics, "drifting": drifts, "acknowledged": acknowledged}
     return tuple(Tally(name, numbers[name]) for name in TALLIES)
 
 
-def _sentence(
-    tallies: Sequence[Tally], cards: Sequence[Card], own: Sequence[Finding], drifts: int, soc: str
-) -> str:
+def _sentence(tallies: Sequence[Tally], cards: Sequence[Card], own: Sequence[Finding], soc: str) -> str:
     """The worst and the best news of one SoC; it claims calm only over what could be judged.
 
     Args:
         cards: the SoC's. What moved as a whole is in no variant's verdict and is told in the card's words.
         own: the SoC's findings.
-        drifts: those of them that drift: the *same* in this night, and not over the weeks.
     """
     n = {t.name: t.number for t in tallies}
     rows = sum(n[name] for name in VERDICTS)
@@ -167,7 +180,7 @@ def _sentence(
             (n["regressed"], f"{n['regressed']} regressed"),
             (n["improved"], f"{n['improved']} improved"),
             (n["numerics"], f"{n['numerics']} with other numerics"),
-            (drifts, f"{drifts} drifting slowly"),
+            (n["drifting"], f"{n['drifting']} drifting slowly"),
             (alone, f"{alone} on one phone alone"),
         )
         if count

@@ -12,11 +12,23 @@ from orchestrator.domain.finding import EVERYTHING, Finding, Findings, Group, Se
 from reports.changes.loose import loose_groups
 from reports.changes.model import Card, Entry, Part, Spark
 from reports.changes.naming import Names
-from reports.changes.words import cause_words, change, dated, error_change, history_words, long_night, night
+from reports.changes.words import (
+    cause_words,
+    change,
+    error_change,
+    history_words,
+    long_night,
+    night,
+    readable,
+)
 from reports.svg.sparkline import sparkline
 
 MAX_DETAILS = 40
 """Findings of a page with all their charts; further ones stand in groups, table and findings.json."""
+
+
+_TITLE = re.compile(r"(?<=\S) since \d{1,2} [A-Z][a-z]{2}(?: \d{4})?(?:: .*)?$")
+"""The part of a group's sentence that its card says elsewhere: since when, how many, how much, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,11 @@ class Places:
     """Device id → its name."""
     told: frozenset[str] | None = None
     """Ids of findings that nobody has dealt with; None: what is triaged or expected is dealt with."""
+    drifting: frozenset[str] = frozenset()
+    """Ids of findings that are a slow drift."""
+
+    def word(self, finding: Finding) -> str:
+        return "drifting" if finding.finding_id in self.drifting else finding.what
 
     def settled(self, finding: Finding) -> bool:
         if self.told is not None:
@@ -77,6 +94,7 @@ def on_page(card: Card, soc: str, found: Findings) -> Card | None:
     rows = [history[soc, e.finding.case_id].history for e in own if (soc, e.finding.case_id) in history]
     return replace(
         card,
+        share=f"{plural(len(own), 'finding')} here" if card.parts else card.share,
         change=_said(card.group, [e.finding for e in own]),
         entries=own,
         parts=tuple(p for p in card.parts if p.soc != soc),
@@ -92,6 +110,7 @@ def entry(finding: Finding, names: Names, places: Places) -> Entry:
         finding=finding,
         label=called.short,
         full=called.full,
+        word=places.word(finding),
         change=effect,
         page=places.pages.get(finding.soc, ""),
         anchor=places.anchors.get(finding.finding_id, ""),
@@ -131,9 +150,13 @@ def _card(
         rows = [d.shift for d in in_soc if not only or d.device_id in only]
         what = "phone"
     since = group.since or min((f.since for f in own if f.since), default="")
+    sentence = _sentence(group.sentence, found.nights, names, places.phones)
     return Card(
         group=group,
-        sentence=_sentence(group.sentence, found.nights, names),
+        word=places.word(own[0]) if own else group.what,
+        title=_TITLE.sub("", sentence),
+        share=_share(group, own, whole=whole),
+        sentence=sentence,
         change=_said(group, own),
         entries=tuple(entry(f, names, places) for f in own),
         parts=_parts(group, own, places),
@@ -159,9 +182,18 @@ def _parts(group: Group, own: Sequence[Finding], places: Places) -> tuple[Part, 
     return tuple(parts) if len(parts) > 1 else ()
 
 
-def _sentence(text: str, runs: Sequence[str], names: Names) -> str:
-    """Nights as dates and single cases by their name."""
-    return dated(re.sub(r"\bcase=([0-9a-f]{8,64})\b", lambda m: names.short(m[1]), text), runs)
+def _sentence(text: str, runs: Sequence[str], names: Names, phones: Mapping[str, str]) -> str:
+    """Readable, and single cases by their name."""
+    cased = re.sub(r"\bcase=([0-9a-f]{8,64})\b", lambda m: names.short(m[1]), text)
+    return readable(cased, runs, phones)
+
+
+def _share(group: Group, own: Sequence[Finding], *, whole: bool) -> str:
+    if whole:
+        return "all together"
+    if group.named > 1:
+        return f"{len(own)} of {plural(group.named, 'variant')}"
+    return plural(len(own), "finding")
 
 
 def _said(group: Group, own: Sequence[Finding]) -> str:

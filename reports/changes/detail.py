@@ -10,7 +10,7 @@ from reports.changes.events import Event, events
 from reports.changes.evidence import Night, Row, nights, phones
 from reports.changes.facts import facts
 from reports.changes.model import Chart, Detail, Entry, Numbers, Phone, Turns
-from reports.changes.words import dated, long_night, night
+from reports.changes.words import long_night, night, readable
 from reports.findings import repro_command
 from reports.numbers import plain, significant, units
 from reports.svg.history import Line, history_chart, lettered
@@ -52,7 +52,7 @@ class Details:
         lines = [line for line in drawn if any(math.isfinite(v) for v in line.values)]
         return Detail(
             entry=entry,
-            sentence=dated(finding.detail, self._found.nights),
+            sentence=readable(finding.detail, self._found.nights, self._names),
             facts=facts(entry),
             phones=tuple(Phone(self._names.get(p.device_id, p.device_id), p) for p in finding.phones),
             duels=tuple(Turns(self._names.get(d.device_id, d.device_id), d) for d in finding.duels),

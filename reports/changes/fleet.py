@@ -7,7 +7,7 @@ from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import DeviceNight
 from reports.changes.cards import mean_history
 from reports.changes.model import PhoneNights, Spark
-from reports.changes.words import dated, history_words, night, signed
+from reports.changes.words import history_words, night, readable, signed
 from reports.numbers import DASH
 from reports.svg.shift import shift_chart
 from reports.svg.sparkline import sparkline
@@ -28,7 +28,7 @@ def phone_nights(
             f"{prefix}-p{number}", own, axis, device.shift, device.sentinels, [i for i, _ in changed[1:]]
         )
         told = tuple((night(axis[i]) if i < len(axis) else "", text) for i, text in changed)
-        items = tuple(dated(item, runs) for item in device.items)
+        items = tuple(readable(item, runs, names) for item in device.items)
         made.append(PhoneNights(device, own, picture, told[-MAX_ENVIRONMENTS:], items))
     return tuple(made)
 

@@ -34,6 +34,8 @@ class Entry:
     """Kernel and what varies."""
     full: str
     """Kernel and every axis."""
+    word: str
+    """What happened: ``regressed``, ``drifting``, ``hash_changed``."""
     change: str
     """``5.1 % slower``; of numerics the ratio of errors, or empty."""
     page: str
@@ -65,8 +67,14 @@ class Card:
     """Findings with one cause."""
 
     group: Group
+    word: str
+    """What happened, as of an entry."""
+    title: str
+    """What the findings share and where: ``sgemm on all 5 SoCs``."""
+    share: str
+    """``15 of 15 variants``, ``all together``, ``1 finding``."""
     sentence: str
-    """The group's, nights as dates."""
+    """All of that in one, for a page's head and where there are no cards."""
     change: str
     """Median over its findings; empty where none has a number."""
     entries: tuple[Entry, ...]
@@ -190,7 +198,9 @@ class TableRow:
     latency: str
     detectable: str
     flags: tuple[str, ...]
-    """Words of numerics."""
+    """Words of numerics; ``drifting``."""
+    why: str
+    """For what the verdict does not say, empty where it does."""
     anchor: str
     spark: Markup
 
@@ -207,6 +217,8 @@ class SocChanges:
     tallies: tuple[Tally, ...]
     not_judged: tuple[str, ...]
     """Sentences: how many variants have no verdict, and why."""
+    not_measured: tuple[str, ...]
+    """Sentences of the night, without those about phones of other SoCs."""
     cards: tuple[Card, ...]
     unconfirmed: tuple[Entry, ...]
     """Found first and not found again: no alarm."""
@@ -247,6 +259,7 @@ class Changes:
     sentence: str
     """The verdict, nights as dates."""
     not_measured: tuple[str, ...]
+    """Sentences: missed nights, missing phones, too few nights."""
     tallies: tuple[Tally, ...]
     socs: tuple[SocChanges, ...]
     cards: tuple[Card, ...]

@@ -22,9 +22,9 @@ MAX_LABEL = 400
 """Characters of a variant's name in the table, of a reason likewise."""
 MAX_WORD = 100
 """Characters of one axis and its value in the script's table."""
-FLAGS = ("hash_changed", "nmse_doubled", "limit_crossed", "nondeterministic", "improved")
-FLAG_WORDS = (*FLAGS[:-1], "numerics_improved")
-"""As pages call them: the last one is not about speed."""
+FLAGS = ("hash_changed", "nmse_doubled", "limit_crossed", "nondeterministic", "improved", "drifting")
+FLAG_WORDS = (*FLAGS[:-2], "numerics_improved", "drifting")
+"""As pages call them: *improved* is not about speed."""
 COLUMNS = (
     "soc",
     "case_id",
@@ -41,20 +41,26 @@ COLUMNS = (
 """Of the CSV."""
 
 
-def by_importance(rows: Iterable[SeriesRow]) -> tuple[SeriesRow, ...]:
-    """What moved first, slower and faster alike by size of the change; then flags; then the rest."""
-    return tuple(sorted(rows, key=_importance))
+Drifts = Mapping[str, str]
+"""Case id → how far it drifted by now, of a SoC's variants that drift."""
 
 
-def _importance(row: SeriesRow) -> tuple[int, float, str]:
-    rank = (
-        0 if row.verdict in ("regressed", "improved") else 1 if row.flags else 1 + VERDICTS.index(row.verdict)
-    )
+def by_importance(rows: Iterable[SeriesRow], drifts: Drifts) -> tuple[SeriesRow, ...]:
+    """What moved first, slower and faster alike by size; then flags and drifts; then the rest."""
+    return tuple(sorted(rows, key=lambda row: _importance(row, drifts)))
+
+
+def _importance(row: SeriesRow, drifts: Drifts) -> tuple[int, float, str]:
+    rank = 1 if row.flags or row.case_id in drifts else 1 + VERDICTS.index(row.verdict)
+    if row.verdict in ("regressed", "improved"):
+        rank = 0
     size = abs(row.effect) if math.isfinite(row.effect) else 0.0
     return rank, -size, row.case_id
 
 
-def first_rows(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, str]) -> tuple[TableRow, ...]:
+def first_rows(
+    rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, str], drifts: Drifts
+) -> tuple[TableRow, ...]:
     """``anchors``: case id → detail of its finding."""
     return tuple(
         TableRow(
@@ -64,7 +70,8 @@ def first_rows(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, st
             change=change_text(row),
             latency=latency(row.latency_ns),
             detectable=_detectable(row),
-            flags=tuple(word for flag, word in zip(FLAGS, FLAG_WORDS, strict=True) if flag in row.flags),
+            flags=tuple(FLAG_WORDS[FLAGS.index(f)] for f in _flags(row, drifts)),
+            why=_why(row, drifts),
             anchor=anchors.get(row.case_id, ""),
             spark=_spark(row),
         )
@@ -72,7 +79,17 @@ def first_rows(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, st
     )
 
 
-def table_data(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, str]) -> str:
+def _flags(row: SeriesRow, drifts: Drifts) -> list[str]:
+    """In the order of ``FLAGS``."""
+    own = {*row.flags, *(["drifting"] if row.case_id in drifts else [])}
+    return [f for f in FLAGS if f in own]
+
+
+def _why(row: SeriesRow, drifts: Drifts) -> str:
+    return visible(row.why or drifts.get(row.case_id, ""), MAX_LABEL)
+
+
+def table_data(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, str], drifts: Drifts) -> str:
     """All rows for table.js; words that repeat stand once. No NaN, and nothing that ends a script element."""
     words, whys = _Words(), _Words()
     shown: dict[int, str] = {}
@@ -87,8 +104,8 @@ def table_data(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, st
             _whole(row.latency_ns, 1.0) or None,
             latency(row.latency_ns),
             row.phones,
-            sum(1 << FLAGS.index(f) for f in row.flags),
-            whys.index(visible(row.why, MAX_LABEL)),
+            sum(1 << FLAGS.index(f) for f in _flags(row, drifts)),
+            whys.index(_why(row, drifts)),
             anchors.get(row.case_id, ""),
             ",".join("" if v is None else str(v) for v in (_whole(h, 1e3) for h in row.history)),
         ]
@@ -129,7 +146,7 @@ def script_safe(text: str) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def table_csv(rows: Sequence[SeriesRow], names: Names) -> str:
+def table_csv(rows: Sequence[SeriesRow], names: Names, drifts: Drifts) -> str:
     """Every row; a cell that a spreadsheet would calculate has an apostrophe in front."""
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n")
@@ -137,7 +154,7 @@ def table_csv(rows: Sequence[SeriesRow], names: Names) -> str:
     for row in rows:
         texts = [row.soc, row.case_id, names.kernel(row.case_id), names.full(row.case_id), row.verdict]
         numbers = [_plain(v) for v in (row.effect, row.detectable, row.latency_ns)]
-        rest = [str(row.phones), " ".join(row.flags), row.why]
+        rest = [str(row.phones), " ".join(_flags(row, drifts)), _why(row, drifts)]
         write.writerow([*map(_inert, texts), *numbers, *map(_inert, rest)])
     return out.getvalue()
 

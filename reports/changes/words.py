@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from reports.numbers import DASH, duration, significant
 
@@ -15,6 +15,7 @@ GLYPHS = {
     "missing": "∅",
     "new": "+",
     "same": "=",
+    "drifting": "∿",
     "hash_changed": "≠",
     "nmse_doubled": "≠",
     "limit_crossed": "✕",
@@ -26,6 +27,7 @@ KINDS = {
     "improved": "good",
     "inconclusive": "warn",
     "missing": "warn",
+    "drifting": "warn",
     "hash_changed": "warn",
     "nmse_doubled": "bad",
     "limit_crossed": "bad",
@@ -47,6 +49,8 @@ CAUSES = {
     "environment": "neither code nor driver changed",
 }
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NIGHT = re.compile(r"\bnight (\d{4}-\d\d-\d\d)(?:-[\w.-]*\w)?")
+"""As a scheduler calls one: date and suite."""
 CONFIRMED = {
     "yes": "confirmed by a second measurement",
     "no": "not confirmed by a second measurement",
@@ -123,6 +127,22 @@ def _date(run_id: str) -> tuple[int, int, int] | None:
     if found is None or not 1 <= int(found[2]) <= len(MONTHS):
         return None
     return int(found[1]), int(found[2]), int(found[3])
+
+
+def readable(text: str, runs: Iterable[str], phones: Mapping[str, str]) -> str:
+    """A sentence of the analysis as a page says it: nights as dates, ``9 Nov``, phones by their name and id,
+    ``Phone E 2 (sm6375-2)``, a space before each percent sign.
+
+    Args:
+        phones: device id → its name.
+    """
+    said = _NIGHT.sub(lambda m: f"night of {night(m[1].replace('-', '') + '-000000')}", dated(text, runs))
+    said = re.sub(r"(?<=\d)%(?!\w)", " %", said)
+    named = {i: f"{name} ({i})" for i, name in phones.items() if name and name != i}
+    if not named:
+        return said
+    every = "|".join(re.escape(i) for i in sorted(named, key=len, reverse=True))
+    return re.sub(rf"(?<![\w.:/(-])(?:{every})(?![\w/)]|[-.:]\w)", lambda m: named[m[0]], said)
 
 
 def dated(text: str, runs: Iterable[str]) -> str:

@@ -7,7 +7,8 @@
   const table = el("table"), body = table.tBodies[0];
   const GLYPHS = { regressed: "▲", improved: "▼", inconclusive: "?", missing: "∅", new: "+", same: "=" };
   const KINDS = { regressed: "bad", improved: "good", inconclusive: "warn", missing: "warn" };
-  const FLAG_GLYPHS = ["≠", "≠", "✕", "≁", "▼"], FLAG_KINDS = ["warn", "bad", "bad", "bad", "good"];
+  const FLAG_GLYPHS = ["≠", "≠", "✕", "≁", "▼", "∿"], FLAG_KINDS = ["warn", "bad", "bad", "bad", "good", "warn"];
+  const MASKS = { numerics: 15, drifting: 32 }; // filters by flags
   const COLUMNS = { verdict: 0, name: 1, change: 2, latency: 6, detectable: 4, phones: 8 };
   // A name on the page is the kernel and what varies; found are also names of axes and what is shared.
   class Row {
@@ -99,7 +100,7 @@
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
     const verdict = data.verdicts.indexOf(state.verdict);
     shown = rows.filter((row) =>
-      (!state.verdict || (state.verdict === "numerics" ? row.r[9] & 15 : row.r[0] === verdict)) &&
+      (!state.verdict || (state.verdict in MASKS ? row.r[9] & MASKS[state.verdict] : row.r[0] === verdict)) &&
       (!state.kernel || row.kernel === state.kernel) &&
       words.every((w) => row.low.includes(w)));
     if (!state.sort) return;
