@@ -208,8 +208,8 @@ class Findings:
     sentence: str
     """The verdict."""
     counts: dict[str, int]
-    """regressed, improved, numerics, inconclusive, missing, new, same; of findings that nobody is told of:
-    acknowledged, noise, accepted, fixed, expected."""
+    """Of variants on SoCs: regressed, improved, numerics, inconclusive, missing, new, same; of findings that
+    nobody is told of: acknowledged, noise, accepted, fixed, expected."""
     not_measured: list[str] = field(default_factory=list[str])
     """Sentences: missed nights, missing phones, too few nights."""
     groups: list[Group] = field(default_factory=list[Group])

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from orchestrator.analysis.speed.rule import RULE
+from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import EVERYTHING, Finding, Findings, Group
 from orchestrator.domain.results import RunResults
 from orchestrator.verdicts.numerics import Flagged
@@ -30,7 +31,7 @@ def document(
     """
     rows = [series_row(judged, n, flagged) for n in range(len(judged.tests))]
     counts = {word: sum(r.verdict == word for r in rows) for word in WORDS.values()}
-    counts["numerics"] = sum(f.kind == "numerics" for f in found)
+    counts["numerics"] = sum(any(flag != "improved" for flag in r.flags) for r in rows)
     counts["phones"] = sum(bool(f.device_id) for f in found)
     counts["drifts"] = drifting
     whole = [f for f in found if f.case_id == EVERYTHING]
@@ -58,7 +59,7 @@ def _sentence(counts: Mapping[str, int], judged: Judged, whole: Sequence[Group])
     """``whole``: groups of SoCs and phones as a whole."""
     nights = len(judged.nights.table.runs) - 1
     told = "".join(f"; {group.sentence}" for group in whole)
-    numerics = [f"{counts['numerics']} changes of numerics"] if counts["numerics"] else []
+    numerics = [f"{plural(counts['numerics'], 'variant')} with other numerics"] if counts["numerics"] else []
     decided = counts["same"] + counts["regressed"] + counts["improved"]
     if not decided and (counts["new"] or nights < RULE.min_nights):
         need = f"{nights} nights before this one, {RULE.min_nights} accepted ones are needed"

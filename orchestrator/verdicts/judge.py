@@ -18,7 +18,7 @@ from orchestrator.verdicts.findings import speed_findings, triaged, unconfirmed_
 from orchestrator.verdicts.grouping import grouped
 from orchestrator.verdicts.memory import freeze, keep
 from orchestrator.verdicts.nights import Nights, load
-from orchestrator.verdicts.numeric_findings import numerics_findings
+from orchestrator.verdicts.numeric_findings import numerics_findings, told_once
 from orchestrator.verdicts.numerics import flags
 from orchestrator.verdicts.phones import presences
 from orchestrator.verdicts.pinned import pinned_drift
@@ -64,7 +64,8 @@ def judge_run(
     if confirmation is not None:
         judged = confirmed(judged, confirmation)
     soc_of = {device: judged.socs[int(judged.matrix.soc[n])] for n, device in enumerate(judged.devices)}
-    flagged = flags(judged.nights, results, sorted(set(history.pinned().values()), reverse=True))
+    pinned = sorted(set(history.pinned().values()), reverse=True)
+    flagged = told_once(flags(judged.nights, results, pinned), soc_of)
     told = speed_findings(judged) + whole_findings(judged) + numerics_findings(flagged, soc_of, judged)
     if scan or is_due(judged):
         told += drifts(judged)

@@ -11,12 +11,18 @@ from orchestrator.analysis.speed.rows import Bools
 from orchestrator.domain.digest import stable_id
 from orchestrator.domain.finding import Finding, PhoneChange
 from orchestrator.verdicts.findings import Told
-from orchestrator.verdicts.numerics import Flagged
+from orchestrator.verdicts.numerics import Flagged, with_output
 from orchestrator.verdicts.origin import Origin, what_was_new
 from orchestrator.verdicts.speed import Judged
 from orchestrator.verdicts.words import day
 
 _Wrong = Literal["hash_changed", "nmse_doubled", "limit_crossed", "nondeterministic"]
+
+
+def told_once(flagged: Sequence[Flagged], soc_of: Mapping[str, str]) -> list[Flagged]:
+    """Without errors that grew of a case that is beyond its limit on the same SoC: that is one fault."""
+    beyond = {(soc_of[f.device_id], f.case_id) for f in flagged if f.flag == "limit_crossed"}
+    return [f for f in flagged if f.flag != "nmse_doubled" or (soc_of[f.device_id], f.case_id) not in beyond]
 
 
 def numerics_findings(flagged: Sequence[Flagged], soc_of: Mapping[str, str], judged: Judged) -> list[Told]:
@@ -89,16 +95,16 @@ def _numeric(
 
 
 def _origin(judged: Judged, series: int, flag: _Wrong, item: Flagged, baseline: int) -> Origin:
-    """The first of the last nights in a row that show it; nights without the series end nothing."""
+    """The first of the last nights in a row that show it; nights without an output end nothing."""
     shows = _shows(judged, series, flag, item, baseline)
-    there = judged.nights.table.code[series] >= 0
+    there = with_output(judged.nights.table, series)
     night = last = len(shows) - 1
     for earlier in range(last - 1, baseline, -1):
         if there[earlier] and not shows[earlier]:
             break
         if there[earlier]:
             night = earlier
-    return what_was_new(judged, series, night)
+    return what_was_new(judged, series, night, there)
 
 
 def _shows(judged: Judged, series: int, flag: _Wrong, item: Flagged, baseline: int) -> Bools:

@@ -106,10 +106,9 @@ def test_a_worn_phone_is_one_item_of_its_health_and_no_finding_of_its_soc(month:
 def test_flags_of_numerics_are_the_truth_in_every_night(month: Mapping[int, Night]) -> None:
     for night in month.values():
         said = {(f.soc, f.case_id, f.what) for f in night.findings.findings if f.what in FLAGS}
-        # An output that is far off has a larger NMSE, too.
-        wrong = night.wrong_numbers
-        also = {(soc, case_id, "nmse_doubled") for soc, case_id, flag in wrong if flag == "limit_crossed"}
-        assert said == wrong | also, night.number
+        assert said == night.wrong_numbers, night.number
+        flagged = [r for r in night.findings.series if set(r.flags) - {"improved"}]
+        assert night.findings.counts["numerics"] == len(flagged)
 
 
 def test_an_output_that_changed_is_news_in_the_night_of_the_new_code_only(month: Mapping[int, Night]) -> None:

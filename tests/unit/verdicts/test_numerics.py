@@ -76,8 +76,43 @@ def test_an_id_is_the_same_in_whatever_order_phones_ended(history: History) -> N
 def test_a_young_history_hides_no_wrong_number(history: History) -> None:
     found = SmallFarm(history, nmse={3: 9.0}).nights(1, 3)
     assert found.sentence == (
-        "No verdict on speed yet: 2 nights before this one, 7 accepted ones are needed; 2 changes of numerics"
+        "No verdict on speed yet: 2 nights before this one, 7 accepted ones are needed; 1 variant with other "
+        "numerics"
     )
+
+
+def wrong(farm: SmallFarm, night: int) -> RunResults:
+    """``SLOW`` is far beyond its tolerance on every phone."""
+    made = farm.results(night)
+
+    def failed(trial: Trial) -> Trial:
+        if trial.case_id != SLOW:
+            return trial
+        outputs = [
+            replace(o, failing=64, nmse=0.5, hash="a" * 64, hashes={"a" * 64: 12}) for o in trial.outputs
+        ]
+        return replace(trial, verdict=Verdict.MISMATCH, reason="o: 64 elements outside", outputs=outputs)
+
+    return replace(made, trials=[failed(t) for t in made.trials])
+
+
+def test_an_output_beyond_its_limit_is_one_fault(history: History) -> None:
+    """Its error has grown as well: that is not told again."""
+    farm = SmallFarm(history)
+    farm.nights(1, 3)
+    found = judged(history, wrong(farm, 4))
+    assert whats(found) == ["hash_changed", "limit_crossed"]
+    assert next(row.flags for row in found.series if row.case_id == SLOW) == ["hash_changed", "limit_crossed"]
+
+
+def test_numerics_are_counted_in_variants(history: History) -> None:
+    """As the table does, whose rows are variants: one may have several findings."""
+    farm = SmallFarm(history)
+    farm.nights(1, 3)
+    found = judged(history, wrong(farm, 4))
+    assert len([f for f in found.findings if f.kind == "numerics"]) == 2
+    assert found.counts["numerics"] == 1
+    assert "1 variant with other numerics" in found.sentence
 
 
 def test_nights_enough_without_a_number_are_not_called_young(history: History) -> None:
