@@ -185,8 +185,7 @@ def _codes(record: DeviceRecord, before: Side, after: Side) -> Codes:
 
 def _job(record: DeviceRecord, side: Side) -> CaseJob:
     job = job_of(side.manifest, record.device_id, side.case_id)
-    profile = record.profile(job.api)
-    return replace(job, warmup_ms=0) if profile is not None and profile.software else job
+    return replace(job, warmup_ms=0) if record.software(job.api) else job
 
 
 def _exit_code(duels: Sequence[Duel]) -> int:

@@ -43,3 +43,8 @@ class DeviceRecord:
 
     def profile(self, api: str) -> Profile | None:
         return next((p for p in self.profiles if p.api == api), None)
+
+    def software(self, api: str) -> bool:
+        """Through this API its driver executes on the host's processor."""
+        profile = self.profile(api)
+        return profile is not None and profile.software

@@ -271,16 +271,11 @@ def _unprepared(plan: Plan, cases: Iterable[PlannedCase], device: DeviceRecord) 
         Unprepared(
             c.case_id,
             round(c.estimate.seconds * 1000),
-            _software(device, str(c.case.axes.get("api", ""))),
+            device.software(str(c.case.axes.get("api", ""))),
             plan.sampling_of(c.case_id),
         )
         for c in cases
     ]
-
-
-def _software(device: DeviceRecord, api: str) -> bool:
-    profile = device.profile(api)
-    return profile is not None and profile.software
 
 
 def _canary(
@@ -298,7 +293,7 @@ def _canary(
         raise KernelFolderError(f"kernels/{planned.case.kernel}: the canary has no signal: {prepared.reason}")
     job = prepared.job
     waiting = Unprepared(
-        job.case_id, round(planned.estimate.seconds * 1000), _software(device, job.api), Sampling()
+        job.case_id, round(planned.estimate.seconds * 1000), device.software(job.api), Sampling()
     )
     return CanaryJob(waiting.job(job), planned.factor, planned.expected)
 

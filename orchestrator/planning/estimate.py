@@ -141,7 +141,7 @@ class Estimator:
             sent: so are its inputs and references.
         """
         case_id, api = case.case_id, str(case.axes.get("api", ""))
-        aside_s = (sampling.rest_ms + (0 if _software(device, api) else sampling.warmup_ms)) / 1e3
+        aside_s = (sampling.rest_ms + (0 if device.software(api) else sampling.warmup_ms)) / 1e3
         speed = _speed(device, api)
         again = sampling.replays + sampling.idle_replays
         check_s = work.checked * (speed.check_s + again * speed.same_s)
@@ -176,11 +176,6 @@ def _measured_s(trial: Trial, sampling: Sampling, check_s: float) -> float:
 
 
 def _speed(device: DeviceRecord, api: str) -> Speed:
-    if device.virtual or _software(device, api):
+    if device.virtual or device.software(api):
         return SOFTWARE
     return PHONE if device.transport == "adb" else DESKTOP
-
-
-def _software(device: DeviceRecord, api: str) -> bool:
-    profile = device.profile(api)
-    return profile is not None and profile.software
