@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from orchestrator.analysis.words import plural
 from orchestrator.cli.history import open_history
 from orchestrator.cli.output import say
 from orchestrator.domain.best import Chosen
@@ -87,7 +88,7 @@ def export(
     _write(table, as_format, output)
     warned = sum(bool(e.warnings) for e in table.entries)
     say(
-        f"{len(table.entries)} entries for {len(table.socs)} SoC{'' if len(table.socs) == 1 else 's'}"
+        f"{len(table.entries)} entries for {plural(len(table.socs), 'SoC')}"
         + (f"; {warned} have warnings, which the table names" if warned else "")
     )
 

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from orchestrator.analysis.summary import EXIT_INFRA, EXIT_OK
+from orchestrator.analysis.words import plural
 from orchestrator.cli.fleet import open_fleet
 from orchestrator.cli.options import (
     CaseOption,
@@ -190,10 +191,6 @@ def _pruned_table(planned: Plan) -> Table:
     return table
 
 
-def _phones_text(count: int) -> str:
-    return "1 phone" if count == 1 else f"{count} phones"
-
-
 def _pruned_of(planned: Plan, device: DevicePlan) -> int:
     return sum(p.device_id == device.device.device_id for p in planned.pruned)
 
@@ -205,7 +202,7 @@ def _print_sums(planned: Plan) -> None:
     excluded = sum(gone.count for gone in planned.excluded)
     without = f", {excluded} more excluded" if excluded else ""
     phones = planned.suite.min_phones_per_soc
-    placed = f", each on {_phones_text(phones)} of each SoC" if phones else ""
+    placed = f", each on {plural(phones, 'phone')} of each SoC" if phones else ""
     _line(f"suite {planned.suite.name}: {len(planned.cases)} points{without}{placed}")
     for device in planned.devices:
         guessed = f", {device.guessed} times guessed" if device.guessed else ""

@@ -6,6 +6,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from itertools import groupby
 
+from orchestrator.analysis.words import plural
 from orchestrator.cli.broker_url import broker_url
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import duration_text, print_json, result, say
@@ -68,7 +69,7 @@ def _print(found: Sequence[Pending], now: datetime) -> None:
 
 def _job_text(job: Pending, now: datetime) -> str:
     """``Xiaomi 14 (xiaomi-8a1b2c3d): 6 cases, waits for 62 s, begins in 60 s, done in 90 s``."""
-    facts = [f"{job.cases} {'case' if job.cases == 1 else 'cases'}"] if job.cases else []
+    facts = [plural(job.cases, "case")] if job.cases else []
     facts += [f"waits for {duration_text(seconds_since(job.since, now))}"] if job.since else []
     if job.since and job.begins_s is not None:
         facts.append("begins now" if job.begins_s < 1 else f"begins in {duration_text(job.begins_s)}")

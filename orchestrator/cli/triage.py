@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.analysis.alerts import alarm
+from orchestrator.analysis.words import plural
 from orchestrator.cli.decisions import triage_folder
 from orchestrator.cli.options import JsonOption
 from orchestrator.cli.output import print_json, result, say
@@ -250,8 +251,7 @@ def _decide(state: TriageState, ids: Sequence[str], words: _Words, run: str, *, 
         print_json({"decision": json.loads(to_json(decision)), "files": [str(path) for path in changed]})
         return
     until = f" until {decision.expires}" if decision.expires else ""
-    count = len(found.subjects)
-    say(f"{state}{until}: {count} finding{'s' * (count != 1)} ({found.about})")
+    say(f"{state}{until}: {plural(len(found.subjects), 'finding')} ({found.about})")
     names = ", ".join(str(path) for path in changed)
     say(f"to commit: {names}. `tilefarm report {judged.findings.run_id}` renews the run's reports")
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.agent import AgentReport, PhoneReport
 from orchestrator.domain.event import Registration
 from orchestrator.domain.health import Condition
@@ -108,7 +109,7 @@ def matching(matches: Sequence[Match], noun: str) -> str:
     if len(matches) == 1:
         return f"its {noun} is {_state_words(*states.popitem())}"
     told = ", ".join(f"{len(found)} {_state_words(state, found)}" for state, found in states.items())
-    return f"{count(len(matches), noun)} match" + (f": {told}" if told else "")
+    return f"{plural(len(matches), noun)} match" + (f": {told}" if told else "")
 
 
 def _state_words(state: str, found: Sequence[Match]) -> str:
@@ -117,10 +118,6 @@ def _state_words(state: str, found: Sequence[Match]) -> str:
         return whys[0]
     details = "; ".join(whys[:DETAILS]) + (f"; and {len(whys) - DETAILS} more" if len(whys) > DETAILS else "")
     return f"{state} ({details})" if details else state
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def running(target: Target) -> bool:

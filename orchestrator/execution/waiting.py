@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from orchestrator.analysis.words import plural
 from orchestrator.domain.names import LANES, Lane
 from orchestrator.domain.run_state import ENDED, RunState, Target
 from orchestrator.execution.forecast import Forecast, Work, forecast
-from orchestrator.execution.matches import Match, Phones, Seen, count, matching, running, seconds_since
+from orchestrator.execution.matches import Match, Phones, Seen, matching, running, seconds_since
 from orchestrator.execution.turns import earlier_own, shares_phones
 
 CASE_S = 5.0
@@ -96,7 +97,7 @@ def _ahead(run: RunState, target: Target, runs: Iterable[RunState]) -> list[str]
 
 
 def _runs_of(runs: Sequence[RunState]) -> str:
-    return f"{count(len(runs), 'run')} of {count(len({r.user for r in runs}), 'person', 'people')}"
+    return f"{plural(len(runs), 'run')} of {plural(len({r.user for r in runs}), 'person', 'people')}"
 
 
 def _nobodys(run: RunState, seen: Seen, phones: Phones) -> list[Pending]:
