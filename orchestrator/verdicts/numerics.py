@@ -10,6 +10,7 @@ from orchestrator.analysis.speed.rows import Bools
 from orchestrator.domain.finding import NumericsWord
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
+from orchestrator.history.query import NightTable
 from orchestrator.verdicts.nights import Nights
 
 WORDS: Mapping[NumericFlag, NumericsWord] = {
@@ -41,8 +42,6 @@ def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Fl
         pinned: runs that stay baselines by name, the newest first.
     """
     row = {series: number for number, series in enumerate(nights.table.series)}
-    # A trial that came to no output is nothing to compare with.
-    there = np.array([*map(bool, nights.table.hashes), False])[nights.table.hash]
     found: list[Flagged] = []
     for trial in results.trials:
         number = row.get((trial.device_id, trial.case_id))
@@ -50,7 +49,7 @@ def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Fl
             continue
         limit = float(min((t.nmse for t in results.cases[trial.case_id].tolerance.values()), default=np.inf))
         after = _tonight(trial, limit)
-        for night, wanted in _baselines(nights, number, there[number], pinned):
+        for night, wanted in _baselines(nights, number, pinned):
             before = _then(nights, number, night, limit, after.executions)
             run_id = nights.table.runs[night]
             found += [
@@ -61,17 +60,17 @@ def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Fl
     return found
 
 
-def _baselines(
-    nights: Nights, series: int, known: Bools, pinned: Sequence[str]
-) -> Iterator[tuple[int, bool]]:
-    """Nights to compare with, and whether it is the hash that is compared.
+def with_output(table: NightTable, series: int) -> Bools:
+    """(nights,) A trial that came to no output is nothing to compare with."""
+    # They are sorted: the empty one is the first.
+    return table.hash[series] >= (1 if table.hashes[:1] == [""] else 0)
 
-    Args:
-        known: (nights,) with an output.
-    """
+
+def _baselines(nights: Nights, series: int, pinned: Sequence[str]) -> Iterator[tuple[int, bool]]:
+    """Nights to compare with, and whether it is the hash that is compared."""
     table = nights.table
     same = nights.numerics_epoch[series, :-1] == nights.numerics_epoch[series, -1]
-    there = np.flatnonzero(known[:-1] & same).tolist()
+    there = np.flatnonzero(with_output(table, series)[:-1] & same).tolist()
     if not there:
         return
     yield there[-1], True

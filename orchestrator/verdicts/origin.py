@@ -36,7 +36,7 @@ class Origin:
     night: int
     """The first at it."""
     before: int
-    """Night before it with a trial; −1: none."""
+    """The last one before it that has what was compared; −1: none."""
     cause: Cause
     changed: str
     """``driver 0744.1``, ``code``, ``code and driver 0744.1``; empty: nothing known."""
@@ -53,19 +53,34 @@ def origin_of(judged: Judged, test: int, showing: Sequence[int], delta: float, s
     found = [s for s in steps(_levels(judged, showing), sd, marked) if (s.size > 0) == (delta > 0)]
     night = found[-1].night if found else _first_said(judged, showing, delta)
     table = judged.nights.table
-    lead = next((s for s in showing if table.code[s, night] >= 0), showing[0])
-    return what_was_new(judged, lead, night, judged.able(test), len(showing), judged.in_turns(test, showing))
+    lead = next((s for s in showing if isfinite(table.log_ns[s, night])), showing[0])
+    return what_was_new(
+        judged, lead, night, None, judged.able(test), len(showing), judged.in_turns(test, showing)
+    )
 
 
 def what_was_new(
-    judged: Judged, series: int, night: int, phones: int = 2, showing: int = 2, turns: Answer | None = None
+    judged: Judged,
+    series: int,
+    night: int,
+    known: Bools | None = None,
+    phones: int = 2,
+    showing: int = 2,
+    turns: Answer | None = None,
 ) -> Origin:
-    """In ``night`` on the phone of a series, since its trial before."""
+    """In ``night`` on the phone of a series, since the last one before that has what is compared. What came
+    to nothing says nothing of its code: it was refused before it had any, or new code came with it.
+
+    Args:
+        known: (nights,) that have what is compared; None: a number.
+    """
     code = judged.nights.table.code[series]
-    there = np.flatnonzero(code[:night] >= 0)
-    before = int(there[-1]) if len(there) else -1
-    old, new = judged.environment(series, before), judged.environment(series, night)
-    code_changed = before >= 0 and bool(code[before] != code[night])
+    there = np.flatnonzero(numbered(judged, series) if known is None else known)
+    at = int(np.searchsorted(there, night))
+    before = int(there[at - 1]) if at else -1
+    first = int(there[at]) if at < len(there) else night
+    old, new = judged.environment(series, before), judged.environment(series, first)
+    code_changed = before >= 0 and bool(code[before] != code[first])
     found = attribute(
         Evidence(
             code_changed=code_changed,
@@ -93,6 +108,11 @@ def what_was_new(
     return Origin(night, before, cause, changed, why)
 
 
+def numbered(judged: Judged, series: int) -> Bools:
+    """(nights,) in which a series has a number."""
+    return np.isfinite(judged.nights.table.log_ns[series])
+
+
 def _levels(judged: Judged, showing: Sequence[int]) -> Floats:
     """(nights,) Mean over the phones of each one's log ratio to its baseline, in this baseline's epoch."""
     rows: list[Floats] = []
@@ -112,11 +132,11 @@ def _levels(judged: Judged, showing: Sequence[int]) -> Floats:
 
 
 def _marked(judged: Judged, showing: Sequence[int]) -> Bools:
-    """(nights,) Code, driver or OS build is another than in the phone's last night."""
+    """(nights,) Code, driver or OS build is another than in the phone's last night with a number."""
     table = judged.nights.table
     found = np.zeros(len(table.runs), np.bool_)
     for s in showing:
-        there = np.flatnonzero(table.code[s] >= 0)
+        there = np.flatnonzero(numbered(judged, s))
         builds = judged.nights.os_build[s]
         for earlier, night in zip(there[:-1].tolist(), there[1:].tolist(), strict=True):
             found[night] |= (
@@ -133,9 +153,9 @@ def _first_said(judged: Judged, showing: Sequence[int], delta: float) -> int:
     code = SPEEDS.index(Speed.REGRESSED if delta > 0 else Speed.IMPROVED)
     night = said.shape[1] - 1
     for earlier in range(night - 1, -1, -1):
-        there = [s for s in showing if judged.nights.table.code[s, earlier] >= 0]
+        there = [s for s in showing if isfinite(judged.nights.table.log_ns[s, earlier])]
         if not there:
-            continue  # a missed night ends nothing
+            continue  # a night without a number ends nothing
         if not any(said[s, earlier] == code for s in there):
             break
         night = earlier

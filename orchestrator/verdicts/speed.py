@@ -186,14 +186,14 @@ def _still(nights: Nights, devices: Sequence[str]) -> Bools:
 
 
 def _code_changed(nights: Nights, test: Ints, tests: int) -> Bools:
-    """(tests,) Any phone runs other code tonight than in its last night that counts."""
+    """(tests,) Any phone that has a number ran other code for it than in its last night that counts."""
     code = nights.table.code
     if code.shape[1] < 2:
         return np.zeros(tests, np.bool_)
     counted = (code[:, :-1] >= 0) & nights.accepted[:, :-1]
     last = code.shape[1] - 2 - counted[:, ::-1].argmax(axis=1)
     before = code[np.arange(len(code)), last]
-    other = counted.any(axis=1) & (code[:, -1] >= 0) & (before != code[:, -1])
+    other = counted.any(axis=1) & np.isfinite(nights.table.log_ns[:, -1]) & (before != code[:, -1])
     return np.bincount(test[other], minlength=tests) > 0
 
 

@@ -52,7 +52,7 @@ def _finding(
     moved = [s for s in steps(levels, sd, marked) if (s.size > 0) == (delta > 0)]
     night = moved[-1].night if moved else judged.shift.shape[1] - 1
     showing = 1 if alone else max(len(devices), 2)
-    origin = what_was_new(judged, judged.steadiest(devices[0]), night, able, showing)
+    origin = what_was_new(judged, judged.steadiest(devices[0]), night, None, able, showing)
     name, where = judged.socs[soc], judged.devices[devices[0]] if alone else ""
     word = "regressed" if delta > 0 else "improved"
     told = "all its variants together" if alone else f"all variants of {len(devices)} phones together"
