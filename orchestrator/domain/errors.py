@@ -19,14 +19,18 @@ class UsageError(TilefarmError):
     exit_code = 2
 
 
-class MatrixError(TilefarmError):
-    """Everything that is wrong with matrix.yaml, in one go."""
+class FilesError(TilefarmError):
+    """Everything that is wrong with files that people write, in one go."""
 
     exit_code = 2
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
+
+
+class MatrixError(FilesError):
+    """Of matrix.yaml."""
 
 
 class KernelFolderError(TilefarmError):

@@ -6,12 +6,12 @@ those who change one decision. A person may edit and remove files. Whoever write
 
 import fcntl
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.domain.errors import InfraError, TilefarmError
+from orchestrator.domain.errors import FilesError, InfraError
 from orchestrator.execution.run_folder import write_atomically
 from orchestrator.planning.yaml_tree import Problem
 from orchestrator.triage.decision import Decision, Subject, moment
@@ -19,14 +19,8 @@ from orchestrator.triage.reader import MAX_BYTES, read_decision
 from orchestrator.triage.writer import file_text
 
 
-class TriageError(TilefarmError):
-    """Everything that is wrong with the files of a folder, in one go."""
-
-    exit_code = 2
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
+class TriageError(FilesError):
+    """Of a folder of decisions."""
 
 
 class TriageFolder:
