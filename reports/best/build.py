@@ -1,16 +1,21 @@
 """Best variants and names of phones → pages, for the renderer."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 
 from markupsafe import Markup
 
+from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.words import plural
 from orchestrator.domain.best import Best, Margin, Pick, SocBest, Variant, WorkloadBest
 from reports.best.chart import front_chart, shapes_of
 from reports.best.model import BestPage, BestPages, LeftRow, PickRow, VariantRow, WorkloadPart
 from reports.best.names import VariantNames, parameters, workload_title
 from reports.numbers import DASH, duration, significant
+
+KINDS = ("with a clear winner", "tied", "not sure yet", "with one variant only")
+"""Of workloads that have something to ship."""
 
 
 def build_best(
@@ -26,14 +31,16 @@ def build_best(
         file_names: SoC → ``soc-NAME.html``, for all SoCs of ``best``.
         results, changes: SoC → page, where it has one.
     """
+    shapes = shapes_of(v.precision for soc in best.socs for w in soc.workloads for v in w.variants)
+    needed = round(best.method.get("min_nights", RULE.min_nights))
     pages = tuple(
         BestPage(
             soc=soc,
             file_name=file_names[soc.soc].replace("soc-", "best-", 1),
             results_file=results.get(soc.soc, ""),
             changes_file=changes.get(soc.soc, ""),
-            sentence=_sentence(soc),
-            parts=tuple(_part(w, f"w{n}", names) for n, w in enumerate(soc.workloads, 1)),
+            said=_said(soc, needed),
+            parts=tuple(_part(w, f"w{n}", names, shapes) for n, w in enumerate(soc.workloads, 1)),
             phones=tuple(
                 (p, names.get(p.device_id, p.device_id), "; ".join(sorted(set(p.drivers.values()))))
                 for p in soc.phones
@@ -44,25 +51,35 @@ def build_best(
     return BestPages(best, pages, names)
 
 
-def _sentence(soc: SocBest) -> str:
+def _said(soc: SocBest, needed: int) -> str:
     picks = [w.picks[0] for w in soc.workloads if w.picks]
     if not picks:
-        return f"{soc.soc}: no variant may be shipped yet."
-    tied = sum(bool(p.tied) for p in picks)
-    alone = sum(p.runner_up is None for p in picks)
-    clear = len(picks) - tied - alone
-    words = [f"{clear} with a clear winner" if clear else "", f"{tied} tied" if tied else ""]
-    words += [f"{alone} with one variant only" if alone else ""]
+        return "no variant may be shipped yet."
+    kinds = Counter(_kind(pick, needed) for pick in picks)
+    words = [f"{kinds[kind]} {kind}" for kind in KINDS if kinds[kind]]
     missing = len(soc.workloads) - len(picks)
     words += [f"{missing} without any" if missing else ""]
     nights = len({run for p in soc.phones for run in p.runs})
     rest = f"{plural(len(soc.phones), 'phone')}, {plural(nights, 'night')}"
-    return f"{soc.soc}: {plural(len(soc.workloads), 'workload')}, {', '.join(filter(None, words))}; {rest}."
+    return f"{plural(len(soc.workloads), 'workload')}, {', '.join(filter(None, words))}; {rest}."
 
 
-def _part(workload: WorkloadBest, anchor: str, phones: Mapping[str, str]) -> WorkloadPart:
+def _kind(pick: Pick, needed: int) -> str:
+    """A winner is clear where enough nights and phones say so, and the interval of its margin does."""
+    clear, tied, unsure, alone = KINDS
+    if pick.runner_up is None:
+        return alone
+    if pick.tied:
+        return tied
+    enough = pick.nights >= needed and len(pick.phones) > 1
+    return clear if enough and pick.runner_up.low > 0 else unsure  # NaN: not known
+
+
+def _part(
+    workload: WorkloadBest, anchor: str, phones: Mapping[str, str], shapes: Mapping[str, str]
+) -> WorkloadPart:
     names = VariantNames([*workload.variants, *workload.left_out])
-    shapes = shapes_of(workload.variants)
+    precisions = {v.precision for v in workload.variants}
     rows = tuple(_row(v, names, shapes) for v in workload.variants)
     first = workload.picks[0].case_id if workload.picks else ""
     chart = front_chart(f"{anchor}-chart", workload.variants, shapes, first) if first else Markup()
@@ -72,8 +89,8 @@ def _part(workload: WorkloadBest, anchor: str, phones: Mapping[str, str]) -> Wor
         parameters=parameters(workload.workload),
         picks=tuple(_pick(p, workload, names, phones) for p in workload.picks),
         chart=chart,
-        legend=tuple((shape, precision) for precision, shape in shapes.items()),
-        front=tuple(r for r in rows if r.variant.front),
+        legend=tuple((shape, precision) for precision, shape in shapes.items() if precision in precisions),
+        front=tuple(r for r in rows if r.variant.front or r.variant.case_id == first),
         rows=rows,
         left_out=tuple(LeftRow(left, names.short(left.case_id)) for left in workload.left_out),
     )

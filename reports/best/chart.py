@@ -1,7 +1,7 @@
 """The latency–error front of one workload: time to the right, error upwards, both in steps of a factor."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -15,15 +15,14 @@ WIDTH, HEIGHT = 560, 260
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 24, 40
 LEAST_DECADES = 1.0
 MAX_POINTS = 400
-"""The fastest ones, and the front."""
+"""The fastest ones, the front and the pick."""
 EXACT = 1e-20
 """Where an error of 0 is drawn."""
 
 
-def shapes_of(variants: Sequence[Variant]) -> dict[str, str]:
-    """Precision → mark, in the order of the fastest of each."""
-    precisions = dict.fromkeys(v.precision for v in variants)
-    return {p: SHAPES[n % len(SHAPES)] for n, p in enumerate(precisions)}
+def shapes_of(precisions: Iterable[str]) -> dict[str, str]:
+    """Precision → mark, by name: one mark means one precision in all charts of all SoCs."""
+    return {p: SHAPES[n % len(SHAPES)] for n, p in enumerate(sorted(set(precisions)))}
 
 
 def front_chart(ident: str, variants: Sequence[Variant], shapes: Mapping[str, str], pick: str) -> Markup:
@@ -34,7 +33,7 @@ def front_chart(ident: str, variants: Sequence[Variant], shapes: Mapping[str, st
     known = [v for v in variants if math.isfinite(v.nmse) and v.latency_ns > 0]
     if not known:
         return Markup()
-    shown = [v for n, v in enumerate(known) if n < MAX_POINTS or v.front]
+    shown = [v for n, v in enumerate(known) if n < MAX_POINTS or v.front or v.case_id == pick]
     picture = Picture(WIDTH, HEIGHT, "front")
     lows, highs = _ends([math.log10(v.latency_ns) for v in shown], 0.08)
     x = Scale(lows, highs, LEFT, WIDTH - RIGHT)

@@ -63,6 +63,7 @@ class WorkloadPart:
     legend: tuple[tuple[str, str], ...]
     """Shape and precision."""
     front: tuple[VariantRow, ...]
+    """And what is shipped, which a tie may have taken from beside it."""
     rows: tuple[VariantRow, ...]
     left_out: tuple[LeftRow, ...]
 
@@ -70,6 +71,11 @@ class WorkloadPart:
     def best(self) -> PickRow | None:
         """Of all APIs."""
         return self.picks[0] if self.picks else None
+
+    @property
+    def beside(self) -> bool:
+        """What is shipped is not on the front."""
+        return not all(row.variant.front for row in self.front)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +85,20 @@ class BestPage:
     results_file: str
     """Page of this run's results; empty: there is none, as below."""
     changes_file: str
-    sentence: str
+    said: str
+    """``4 workloads, 3 with a clear winner, 1 tied; 2 phones, 14 nights.``"""
     parts: tuple[WorkloadPart, ...]
     phones: tuple[tuple[Measured, str, str], ...]
     """Each with its name and its drivers."""
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.soc.soc}: {self.said}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """On the SoC and on its drivers."""
+        return (*self.soc.warnings, *(w for own in self.soc.driver_warnings.values() for w in own))
 
     @property
     def unsure(self) -> bool:

@@ -111,3 +111,19 @@ def test_it_prints(reader: Reader, best_report: Path) -> None:
     page.emulate_media(media="print")
     assert page.get_by_text("mismatch on phone-1").count() == 1
     assert page.pdf().startswith(b"%PDF")
+
+
+def test_a_narrow_row_says_what_each_of_its_cells_is(reader: Reader, best_report: Path) -> None:
+    page = reader.open(best_report / PAGE, width=400)
+    cells = page.locator("#winners + div tbody tr").first.locator("td")
+    told: list[str] = cells.evaluate_all(
+        """all => all.map(td => ["::before", "::after"].map(w => getComputedStyle(td, w).content)
+            .filter(c => c !== "none" && c !== "normal").join(""))"""
+    )
+    assert all(told[1:]), "the variant's name alone speaks for itself"
+    assert "Worst phone" in told[-2]
+    assert "Before you ship it" in told[-1]
+    number, interval = cells.nth(2).bounding_box(), cells.nth(2).locator(".range").bounding_box()
+    assert number is not None
+    assert interval is not None
+    assert number["height"] < 1.6 * interval["height"], "both stand in one line"
