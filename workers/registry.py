@@ -27,8 +27,6 @@ log = structlog.get_logger()
 class AlreadyServed(InfraError):
     """Another worker has the device: it is well, and nothing needs to be recovered."""
 
-    retryable = False
-
     def __init__(self, other: Registration) -> None:
         super().__init__(
             f"{other.record.device_id} is served by process {other.pid} on {other.record.host} since "

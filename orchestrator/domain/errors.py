@@ -1,7 +1,4 @@
-"""One tree of errors: each says where, what, and what next, and knows its exit code.
-
-``retryable`` is True only for infrastructure: the same work may succeed on another try or device.
-"""
+"""One tree of errors: each says where, what, and what next, and knows its exit code."""
 
 from collections.abc import Sequence
 
@@ -10,7 +7,6 @@ class TilefarmError(Exception):
     """Base of all errors that are shown to a person without a traceback."""
 
     exit_code = 3
-    retryable = False
 
 
 class UsageError(TilefarmError):
@@ -48,9 +44,11 @@ class WireError(TilefarmError):
 
 
 class InfraError(TilefarmError):
-    """Host, adb, phone, power or broker failed; it says nothing about the kernel."""
+    """Host, adb, phone, power or broker failed; it says nothing about the kernel.
 
-    retryable = True
+    A trial that ends so has the verdict ``infra``, by which it is tried again.
+    """
+
     of_device = False
     """The device or its link failed: what may bring it back is worth trying. Else host or farm did."""
 
@@ -95,8 +93,6 @@ class RunCancelled(InfraError):
 
 class BrokerUnavailable(InfraError):
     """Redis cannot be reached or started."""
-
-    retryable = False
 
 
 class NotInstalled(TilefarmError):

@@ -49,7 +49,6 @@ def test_a_missing_blob_names_store_and_remedy(store: BlobStore) -> None:
     assert digest in str(caught.value)
     assert store.url in str(caught.value)
     assert "TILEFARM_BLOBS" in str(caught.value)
-    assert caught.value.retryable
 
 
 def only_file(folder: Path) -> Path:
