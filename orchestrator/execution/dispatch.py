@@ -244,6 +244,7 @@ class Dispatcher:
 
     def _gather(self, watcher: Watcher) -> None:
         fresh: list[Trial] = []
+        begun: list[tuple[Lane, Progress]] = []
         for entry_id, event in self._farm.events(self._run_id, self._after, POLL_MS):
             self._after = entry_id
             lane = self._lanes.get(event.target) if event is not None else None
@@ -252,6 +253,8 @@ class Dispatcher:
             lane.last_news = self._now()
             if isinstance(event, Progress):
                 self._hear(lane, event)
+                if event.state == "batch":
+                    begun.append((lane, event))
                 watcher.progress(event)
             elif event.key not in self._known:
                 self._known.add(event.key)
@@ -260,11 +263,17 @@ class Dispatcher:
             self._folder.append(fresh)
             for trial in fresh:
                 self._settle(trial, watcher)
+        if begun:
+            try:
+                # A new worker registers first: what it has begun is not what a dead one had.
+                self._look_at_workers(watcher)
+            finally:
+                for lane, news in begun:
+                    lane.begin(news.detail, news.device_id, self._now())
 
     def _hear(self, lane: Lane, news: Progress) -> None:
         if news.state == "batch":
             lane.last_begun, lane.aged, lane.why = self._now(), False, ""
-            lane.begin(news.detail)
         elif news.state == "waiting":
             lane.why = news.detail
 
@@ -300,15 +309,21 @@ class Dispatcher:
             lane = self._lanes.get(device_id)
             if lane is not None and lane.outstanding and not self._move_elsewhere(lane):
                 self._give_up(lane, why, watcher)
+        self._look_at_workers(watcher)
+        for lane in self._lanes.values():
+            lane.recall_doubtful(self._now())
+            if lane.outstanding:
+                self._check_alive(lane, watcher)
+
+    def _look_at_workers(self, watcher: Watcher) -> None:
+        """What a worker may have had that another one replaced is sent again, a bounded number of times."""
         for lane, replaced in self._meet_workers(self._farm.registrations()):
             lane.redispatches.update(replaced)
             if any(lane.redispatches[d] <= REDISPATCHES for d in lane.devices if d in self._stand_ins.there):
-                lane.recall()
+                for device_id in replaced:
+                    lane.recall_from(device_id, self._now())
             else:
-                self._give_up(lane, _died(lane), watcher)
-        for lane in self._lanes.values():
-            if lane.outstanding:
-                self._check_alive(lane, watcher)
+                self._give_up(lane, lane.deaths, watcher)
 
     def _check_alive(self, lane: Lane, watcher: Watcher) -> None:
         now = self._now()
@@ -383,10 +398,3 @@ class Dispatcher:
             return Lane(target, pool.devices, pool.soc, pool=True, canaries=pool.canaries)
         soc = self._soc_of.get(target, "")
         return Lane(target, [target], soc, canaries=self._manifest.canaries.get(target, ()))
-
-
-def _died(lane: Lane) -> str:
-    if len(lane.devices) == 1:
-        return f"its worker died {lane.redispatches.total()} times"
-    times = ", ".join(f"{d} {count} times" for d, count in sorted(lane.redispatches.items()))
-    return f"the workers of its phones died without a result between: {times}"

@@ -2,7 +2,7 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.domain.job import Batch, CanaryJob, CaseJob
@@ -17,6 +17,10 @@ PACES = (0.05, 20.0)
 WINDOW = 2
 """Batches of a device in the farm's queues: one that runs and one that follows it without a gap. More would
 stand before those of other people. A pool has one that runs on each of its phones, and one that follows."""
+
+
+DOUBT_S = BATCH_S
+"""What stands in a pool's queue begins in this time: a phone that works is done with its batch by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,10 @@ class Lane:
     last_begun: float = 0.0
     last_recall: float = -1.0
     """When all was sent once more because there was no news; once is enough until there is some."""
-    begun: set[str] = field(default_factory=set[str])
-    """Ids of the flights that were heard to begin."""
+    begun: dict[str, str] = field(default_factory=dict[str, str])
+    """Id of each flight that was heard to begin → the device that took it, the last one where copies were."""
+    doubtful: dict[str, float] = field(default_factory=dict[str, float])
+    """Id of a flight that a dead worker may have had → when it is sent once more, unless it has begun."""
     aged: bool = False
     """A copy of its next batch stands in the on-demand lane."""
     redispatches: Counter[str] = field(default_factory=Counter[str])
@@ -123,10 +129,23 @@ class Lane:
         """The first batch that was sent and has not begun."""
         return next((batch for i, (batch, _) in self.flights.items() if i not in self.begun), None)
 
-    def begin(self, batch_id: str) -> None:
-        """One of an earlier dispatcher, or sent before a recall, is none of the flights."""
+    def begin(self, batch_id: str, device_id: str, now: float) -> None:
+        """One of an earlier dispatcher, or sent before a recall, is none of the flights. What the same device
+        began before and is not in, it has no more: its worker died, or put it back."""
+        for earlier, taker in self.begun.items():
+            if taker == device_id and earlier != batch_id:
+                self.doubtful.setdefault(earlier, now + DOUBT_S)
         if batch_id in self.flights:
-            self.begun.add(batch_id)
+            self.begun[batch_id] = device_id
+            self.doubtful.pop(batch_id, None)
+
+    @property
+    def deaths(self) -> str:
+        """How often workers died since its last result, in words."""
+        if len(self.devices) == 1:
+            return f"its worker died {self.redispatches.total()} times"
+        times = ", ".join(f"{d} {count} times" for d, count in sorted(self.redispatches.items()))
+        return f"the workers of its phones died without a result between: {times}"
 
     @property
     def place(self) -> Target:
@@ -181,15 +200,41 @@ class Lane:
         self.outstanding.clear()
         self.elsewhere.clear()
         self.later.clear()
-        self.flights.clear()
-        self.begun.clear()
+        self._drop(list(self.flights))
         return count
 
     def recall(self) -> None:
-        """What was sent is to be sent once more: its worker died, or the queue was lost."""
-        self.flights.clear()
-        self.begun.clear()
+        """All that was sent is to be sent once more: the queue was lost, or nobody says anything."""
+        self._drop(list(self.flights))
         self.aged = False
+
+    def recall_from(self, device_id: str, now: float) -> None:
+        """What the worker of one device had in hand is to be sent once more: it died.
+
+        All of a lane of one device, as ever: the device takes one batch after the other, and leaves out what
+        is in by then (``workers.results.ResultSink.not_done``). Of several phones' flights only the one that
+        this device was heard to begin: others have theirs in hand, and a copy that begins meanwhile is
+        measured twice for its one result, since what is in is asked for at a batch's beginning only.
+
+        A worker has one batch at a time (prefetch 1, acknowledged late). One that was not heard to have any
+        may have taken a flight that nobody has begun, and said nothing yet; the others of those stand in the
+        queue, where a copy behind them would begin while they run. So they have ``DOUBT_S`` to begin, and
+        only what has not is sent once more. Should it stand in the queue even then, because the phones work
+        for somebody else, it is measured twice where both copies are taken within the time that one needs;
+        else whoever comes second finds all results there and acknowledges it unseen.
+        """
+        if len(self.devices) == 1:
+            self.recall()
+            return
+        theirs = [i for i, taker in self.begun.items() if taker == device_id]
+        self._drop(theirs)
+        if not theirs:
+            for batch_id in self.flights.keys() - self.begun.keys():
+                self.doubtful.setdefault(batch_id, now + DOUBT_S)
+
+    def recall_doubtful(self, now: float) -> None:
+        """Also flights that one may have had, and that have not begun in the time that they were given."""
+        self._drop([batch_id for batch_id, until in self.doubtful.items() if until <= now])
 
     def due(
         self, blob_store: str, run_id: str, limits: BatchLimits, now: float, soc_of: Mapping[str, str]
@@ -250,8 +295,14 @@ class Lane:
 
     def _land(self) -> None:
         """Flights with all their results in are over."""
-        self.flights = {i: f for i, f in self.flights.items() if not f[1].isdisjoint(self.outstanding)}
-        self.begun &= self.flights.keys()
+        self._drop([i for i, (_, keys) in self.flights.items() if keys.isdisjoint(self.outstanding)])
+
+    def _drop(self, batch_ids: Iterable[str]) -> None:
+        """They are no flights any more."""
+        for batch_id in batch_ids:
+            del self.flights[batch_id]
+            self.begun.pop(batch_id, None)
+            self.doubtful.pop(batch_id, None)
         if not self.flights:
             self.aged = False
 

@@ -1,5 +1,6 @@
 """Cases for any phone of a SoC, and phones that stand in for one that infrastructure lost."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,13 @@ import pytest
 from orchestrator.domain.device import DeviceRecord
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.dispatch import REDISPATCHES
-from orchestrator.execution.lanes import WINDOW
+from orchestrator.execution.lanes import DOUBT_S, WINDOW, Lane
 from orchestrator.execution.manifest import Manifest, Pool, pool_id
 from orchestrator.execution.run_folder import RunFolder
 from tests.results_fixture import device, results, run_info
 from tests.unit.execution.fake_farm import FakeFarm, Notes, passes, silent
-from tests.unit.execution.test_dispatch import RUN, canary, dispatch, farm, job, notes
+from tests.unit.execution.pool_farm import PoolFarm
+from tests.unit.execution.test_dispatch import LIMITS, RUN, canary, dispatch, farm, job, notes
 
 __all__ = ["farm", "notes"]
 PHONES = ["one", "two", "three"]
@@ -192,3 +194,73 @@ def test_a_pool_is_given_up_once_each_of_its_phones_lost_its_worker_too_often(
     why = f"the workers of its phones died without a result between: {times}"
     assert lost == {(POOL, "case-0"): why, (POOL, "case-1"): why}
     assert farm.polls == 1 + (REDISPATCHES + 1) * len(there)
+
+
+def pool_farm(opening_s: float = 0.0) -> PoolFarm:
+    return PoolFarm(workers=dict.fromkeys(PHONES, "worker"), opening_s=opening_s)
+
+
+def cases_sent(farm: FakeFarm) -> Counter[str]:
+    return Counter(case_id for case_id, _ in farm.attempts())
+
+
+def test_a_worker_that_dies_costs_the_other_phones_of_its_pool_no_second_measurement(
+    notes: Notes, tmp_path: Path
+) -> None:
+    """Neither what they have in hand nor what stands in the queue is sent again."""
+    farm, lost = pool_farm(), list[str]()
+
+    def dies() -> None:
+        lost.extend(job.case_id for job in farm.hands["two"].cases)
+        farm.kill("two")
+
+    farm.at_poll = {20: dies}
+    assert dispatch(farm, folder_with(tmp_path, pooled=100), notes) == {}
+    assert [case for case, times in cases_sent(farm).items() if times > 1] == lost
+    assert set(farm.measured.values()) == {1}
+    assert len(farm.measured) == 100
+
+
+def test_what_a_worker_had_taken_before_it_said_so_is_sent_again(notes: Notes, tmp_path: Path) -> None:
+    """The other phones say meanwhile what they have taken, and the rest begins in its turn."""
+    farm = pool_farm(opening_s=5)
+    farm.at_poll = {4: lambda: farm.kill("two")}
+    assert dispatch(farm, folder_with(tmp_path, pooled=100), notes) == {}
+    assert set(farm.measured.values()) == {1}
+    assert len(farm.measured) == 100
+    assert farm.clock < 1000 + LIMITS.silent_s
+
+
+def test_workers_that_end_their_batches_and_are_replaced_cost_nothing(notes: Notes, tmp_path: Path) -> None:
+    """An agent is restarted: all its phones find their queue as it was, one after the other."""
+    farm = pool_farm(opening_s=2)
+    farm.at_poll = {20: lambda: farm.resting.update(PHONES)}
+    farm.at_poll |= {100 + 6 * n: lambda d=d: farm.start(d) for n, d in enumerate(PHONES)}
+    assert dispatch(farm, folder_with(tmp_path, pooled=100), notes) == {}
+    assert set(cases_sent(farm).values()) == {1}
+    assert set(farm.measured.values()) == {1}
+
+
+def test_what_a_new_worker_has_begun_is_not_what_the_dead_one_had(notes: Notes, tmp_path: Path) -> None:
+    """It registers, takes a batch and says so between two looks at who is registered."""
+    farm = pool_farm()
+    farm.at_poll = {20: lambda: farm.resting.add("two"), 100: lambda: farm.start("two")}
+    assert dispatch(farm, folder_with(tmp_path, pooled=100), notes) == {}
+    assert set(cases_sent(farm).values()) == {1}
+    assert set(farm.measured.values()) == {1}
+
+
+def test_what_a_phone_had_before_it_began_another_batch_is_sent_again() -> None:
+    """The word of it came late, and was taken for the new worker's."""
+    lane = Lane(POOL, PHONES, SOC, pool=True)
+    sent: list[str] = []
+    for n in range(WINDOW):
+        lane.add(job(n))
+        batch = lane.due("memory://blobs", RUN, LIMITS.batch, 0.0, dict.fromkeys(PHONES, SOC))
+        assert batch is not None
+        lane.sent(batch)
+        sent.append(batch.batch_id)
+    for at, batch_id in enumerate(sent):
+        lane.begin(batch_id, "two", float(at))
+    lane.recall_doubtful(1.0 + DOUBT_S)
+    assert list(lane.flights) == sent[1:]
