@@ -89,6 +89,7 @@ from orchestrator.ops.tolerances import (
     HALF_ULP,
     U32,
     U_HALF,
+    U_MEDIUMP,
     ToleranceCache,
     rounded_up,
 )
@@ -96,8 +97,6 @@ from orchestrator.ops.tolerances import (
 BUDGET_VERSION = 3
 """Part of the code hash: raise it whenever a formula here changes."""
 
-U_MEDIUMP = 2.0**-10
-MEDIUMP_SMALLEST = 2.0**-14
 MEDIUMP_ROUNDINGS = 4
 """q scaled, q stored, k stored, product; products are summed in highp."""
 WEIGHT_SMALLEST = 2.0**-20
@@ -236,7 +235,7 @@ class _KeyHead:
         summed, relative = self._sum_errors(p, limits, weighted)
         absolute += summed
         if self._arithmetic.mediump:
-            absolute += np.float32(U_MEDIUMP) * weighted + np.float32(MEDIUMP_SMALLEST)
+            absolute += np.float32(U_MEDIUMP) * weighted + np.float32(HALF_SMALLEST)
         if self._arithmetic.half_products:
             absolute += self._half_errors(p, total[usable], centred, o)
         if self._arithmetic.half_sums:
@@ -295,7 +294,7 @@ class _KeyHead:
         if self._arithmetic.mediump:
             lengths = np.linalg.norm(queries, axis=1)[:, None] + np.linalg.norm(self._keys, axis=1)[None, :]
             rounded = np.float32(CONFIDENCE * U_MEDIUMP * math.sqrt(MEDIUMP_ROUNDINGS)) * scale * products
-            return (rounded + np.float32(CONFIDENCE * MEDIUMP_SMALLEST) * scale * lengths).astype(np.float32)
+            return (rounded + np.float32(CONFIDENCE * HALF_SMALLEST) * scale * lengths).astype(np.float32)
         head_dim = self._shape.head_dim
         delta = confidence * np.float32(U_HALF * math.sqrt(2)) * scale * products
         lengths = (

@@ -49,6 +49,7 @@ from orchestrator.ops.tolerances import (
     HALF_ULP,
     U32,
     U_HALF,
+    U_MEDIUMP,
     ToleranceCache,
     rounded_up,
 )
@@ -58,7 +59,6 @@ BUDGET_VERSION = 1
 
 SEGMENTS = 16
 SHORTEST_SEGMENT = 8
-U_MEDIUMP = 2.0**-10
 
 F32 = NDArray[np.float32]
 

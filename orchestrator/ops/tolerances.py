@@ -16,6 +16,8 @@ CONFIDENCE = 4.0
 U32 = 2.0**-24
 U_HALF = 2.0**-11
 """Unit roundoffs of fp32 and fp16."""
+U_MEDIUMP = 2.0**-10
+"""Of mediump: no more is asked of it (ESSL 3.10, section 4.7)."""
 HALF_ULP = 2.0**-10
 """Of fp16, relative: what a conversion may err that rounds either way."""
 HALF_SUBNORMAL = 2.0**-24
