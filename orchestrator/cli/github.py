@@ -9,11 +9,11 @@ from orchestrator.cli.finish import Finished
 from orchestrator.cli.options import BUILT_IN_KERNELS
 from orchestrator.cli.output import say
 from orchestrator.domain.results import RunInfo
+from orchestrator.planning.kernel_folder import KERNEL_FILE
 from reports.machines.github import commands
 from reports.model import ReportModel
 
 TEMPLATES = "*.comp.j2"
-KERNEL_FILE = "kernel.py"
 
 
 def tell_github(finished: Finished, wanted: bool | None, environ: Mapping[str, str] = os.environ) -> None:
