@@ -9,6 +9,7 @@ from orchestrator.analysis.speed.baseline import History as Past
 from orchestrator.analysis.speed.baseline import Tonight
 from orchestrator.analysis.speed.rows import Bools, Ints
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
+from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import EVERYTHING
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
@@ -19,6 +20,8 @@ from orchestrator.triage.restarts import Restarts
 NIGHTS = 90
 """That are looked at: the weekly scan's span; baselines take the last 14 accepted ones of these."""
 UNJUDGED = -1
+MAX_UNJUDGED = 3
+"""Nights that were never judged, which are told one by one."""
 MOVED = (SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
 
 
@@ -45,13 +48,15 @@ class Nights:
     """Device → (nights,) what was said of the phone as a whole, as ``said``."""
     whole_epoch: Mapping[str, Ints]
     """Device → (nights,) how often a person accepted a shift of the phone as a whole."""
+    counting: Bools
+    """(nights,) Tonight, and those that were judged, or that are older than the first one that was."""
     left_out: list[str]
-    """Sentences about nights whose files are damaged."""
+    """Sentences about nights that do not count: their files are damaged, or they were never judged."""
 
     def whole_accepted(self, device_id: str) -> Bools:
         """(nights,) that the phone as a whole is compared with."""
         said, epoch = self.whole_said[device_id], self.whole_epoch[device_id]
-        return ~np.isin(said, MOVED) & (epoch == epoch[-1])
+        return self.counting & ~np.isin(said, MOVED) & (epoch == epoch[-1])
 
     @property
     def past(self) -> Past:
@@ -106,6 +111,28 @@ def sound(history: History, runs: Sequence[StoredRun], until: str) -> tuple[list
     return [run for run in runs if not why.get(run.run_id)], told
 
 
+def counting(runs: Sequence[StoredRun], nights: Sequence[StoredRun]) -> tuple[Bools, list[str]]:
+    """(nights,) Whether each one may be in a baseline, the last one being tonight; and sentences about those
+    that may not. Nobody knows what a night shows that was not judged: seven slow ones would be a baseline.
+    Before the first one that was judged there was nothing to judge by: all of them count.
+
+    Args:
+        runs: all that there are of the suite.
+    """
+    first = min((run.run_id for run in runs if run.verdicts and run.whole_suite), default="")
+    found = [bool(r.verdicts) or not first or r.run_id < first or r is nights[-1] for r in nights]
+    out = [run for run, counts in zip(nights, found, strict=True) if not counts]
+    told = [
+        f"night {_date(run)} was never judged and does not count: `tilefarm report {run.run_id}`"
+        for run in out[:MAX_UNJUDGED]
+    ]
+    if more := out[MAX_UNJUDGED:]:
+        told.append(
+            f"{plural(len(more), 'more night')} up to {_date(more[-1])} likewise: judge the oldest first"
+        )
+    return np.array(found, np.bool_), told
+
+
 def load(
     history: History,
     suite: str,
@@ -123,7 +150,9 @@ def load(
         InfraError: tonight's file is missing or damaged.
     """
     restarts = restarts or Restarts()
-    runs, left_out = sound(history, chosen(history.runs(suite), until), until)
+    every = history.runs(suite)
+    runs, damaged = sound(history, chosen(every, until), until)
+    counts, unjudged = counting(every, runs)
     table = night_table({run.run_id: history.path(run) for run in runs})
     if asked is not None:
         table = table.of([n for n, series in enumerate(table.series) if asked(*series)])
@@ -133,8 +162,8 @@ def load(
     whole = {device: np.full(len(runs), UNJUDGED, np.int64) for device in devices}
     judged = {run.run_id: history.verdict_path(run) for run in runs[:-1] if run.verdicts}
     known = said_before(judged, table)
-    # Before nights were judged all of them count; in one that was, those that it says so of.
-    accepted[:, [run.run_id in judged for run in runs]] = False
+    # In a night that was judged those count that it says so of.
+    accepted[:, ~counts | [run.run_id in judged for run in runs]] = False
     at = known.series, known.night
     said[at], accepted[at] = known.speed, known.accepted
     for device, night, speed in known.whole:
@@ -157,7 +186,8 @@ def load(
         dates=[_date(run) for run in runs],
         whole_said=whole,
         whole_epoch=whole_epoch,
-        left_out=left_out,
+        counting=counts,
+        left_out=damaged + unjudged,
     )
 
 

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.domain.finding import EVERYTHING
 from orchestrator.domain.results import RunResults
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
 from orchestrator.verdicts.drifts import is_due
 from orchestrator.verdicts.judge import first_look, judge_run
 from orchestrator.verdicts.nights import chosen
-from tests.unit.verdicts.small_farm import CASES, PHONES, SLOW, SmallFarm, run_id
+from tests.unit.verdicts.small_farm import CASES, PHONES, SLOW, Slower, SmallFarm, of_case, run_id, verdict
 
 FIRST, NIGHTLY, LATER, TONIGHT = (
     "20261201T010000Z-nightly-aaaa",
@@ -185,3 +186,45 @@ def test_a_damaged_old_file_costs_its_night_and_not_the_verdict(history: History
     assert {row.verdict for row in found.series} == {"same"}
     (said,) = [s for s in found.not_measured if "left out" in s]
     assert said.startswith("night 2026-12-04 is left out: ")
+
+
+def slow_from(night: int) -> Slower:
+    return lambda n, _, case: 0.05 if n >= night and case == SLOW else 0.0
+
+
+def test_nights_that_were_never_judged_are_no_baseline(history: History) -> None:
+    """Put in by hand, or their judging failed: nobody knows what they show."""
+    farm = SmallFarm(history, slow_from(9))
+    farm.nights(1, 8)
+    for night in range(9, 16):
+        history.store(farm.results(night))
+    found = farm.night(16)
+    assert verdict(found) == "regressed"
+    said = "was never judged and does not count: `tilefarm report"
+    assert found.not_measured == [
+        f"night 2026-12-09 {said} {run_id(9)}`",
+        f"night 2026-12-10 {said} {run_id(10)}`",
+        f"night 2026-12-11 {said} {run_id(11)}`",
+        "4 more nights up to 2026-12-15 likewise: judge the oldest first",
+    ]
+    for night in range(9, 16):
+        judge_run(history, farm.results(night))
+    assert judge_run(history, farm.results(16)).not_measured == []
+
+
+def test_a_history_that_was_never_judged_counts_as_it_is(history: History) -> None:
+    """The first start of a farm that has runs, and a store made again from run folders."""
+    farm = SmallFarm(history, slow_from(16))
+    for night in range(1, 16):
+        history.store(farm.results(night))
+    found = farm.night(16)
+    assert (verdict(found), found.not_measured) == ("regressed", [])
+    assert verdict(farm.night(17)) == "regressed"
+
+
+def test_a_phone_as_a_whole_is_not_held_against_nights_that_were_never_judged(history: History) -> None:
+    farm = SmallFarm(history, lambda n, _phone, _case: 0.06 if n >= 9 else 0.0)
+    farm.nights(1, 8)
+    for night in range(9, 16):
+        history.store(farm.results(night))
+    assert {f.what for f in of_case(farm.night(16), EVERYTHING)} == {"regressed"}
