@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 
+from orchestrator.analysis.speed.rule import RULE
 from orchestrator.domain.confirmation import Confirmation
 from orchestrator.domain.finding import Findings
 from orchestrator.domain.results import RunResults
@@ -86,12 +87,18 @@ def judge_run(
     return counted(expected(findings, results, judged.nights, today), decided, today)
 
 
-def _asked(results: RunResults) -> Callable[[str, str], bool]:
-    """What the run was to measure: a case that left the suite is not missing, nor is a phone that
-    ``--device`` did not name."""
+def _asked(results: RunResults) -> Callable[[str, str, int], bool]:
+    """What the run was to measure: a case that left the suite is not missing, nor one that was pruned, nor a
+    phone that ``--device`` did not name or that has not been there for a baseline's nights."""
     there = {d.device_id for d in results.devices} | {m.device_id for m in results.missing}
     everyone = not results.run.wanted
-    return lambda device_id, case_id: case_id in results.cases and (everyone or device_id in there)
+    pruned = {(p.device_id, p.case_id) for p in results.pruned}
+
+    def asked(device_id: str, case_id: str, away: int) -> bool:
+        expected = device_id in there or (everyone and away <= RULE.window)
+        return expected and case_id in results.cases and (device_id, case_id) not in pruned
+
+    return asked
 
 
 def _known_socs(history: History, nights: Nights, known: Mapping[str, str]) -> dict[str, str]:

@@ -138,13 +138,14 @@ def load(
     suite: str,
     until: str,
     restarts: Restarts | None = None,
-    asked: Callable[[str, str], bool] | None = None,
+    asked: Callable[[str, str, int], bool] | None = None,
 ) -> Nights:
     """
     Args:
         until: run id of tonight, which is in the history.
         restarts: accepted shifts.
-        asked: of device and case, whether tonight was to measure it; None: all that there are.
+        asked: of device, case, and the nights since the device's last trial, whether tonight was to measure
+            it; None: all that there are.
 
     Raises:
         InfraError: tonight's file is missing or damaged.
@@ -155,7 +156,8 @@ def load(
     counts, unjudged = counting(every, runs)
     table = night_table({run.run_id: history.path(run) for run in runs})
     if asked is not None:
-        table = table.of([n for n, series in enumerate(table.series) if asked(*series)])
+        away = _away(table)
+        table = table.of([n for n, (d, case) in enumerate(table.series) if asked(d, case, away[d])])
     accepted = np.isfinite(table.log_ns)
     said = np.full(table.log_ns.shape, UNJUDGED, np.int64)
     devices = list(dict.fromkeys(device for device, _ in table.series))
@@ -189,6 +191,14 @@ def load(
         counting=counts,
         left_out=damaged + unjudged,
     )
+
+
+def _away(table: NightTable) -> dict[str, int]:
+    """Device → nights since its last trial; 0: tonight."""
+    last: dict[str, int] = {}
+    for (device, _), there in zip(table.series, table.code >= 0, strict=True):
+        last[device] = max(last.get(device, 0), int(np.flatnonzero(there)[-1]))
+    return {device: len(table.runs) - 1 - night for device, night in last.items()}
 
 
 def _restarted_whole(runs: Sequence[str], restarts: Restarts, soc: str, device_id: str, said: Ints) -> Ints:

@@ -1,5 +1,6 @@
 """A case on a SoC as one row of the report's table."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite, nan
 from typing import get_args
@@ -10,6 +11,7 @@ from orchestrator.analysis.speed.night import Reason
 from orchestrator.analysis.speed.rows import Floats
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
+from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import NumericsWord, SeriesRow, SpeedWord
 from orchestrator.verdicts.confirming import sentence
 from orchestrator.verdicts.numerics import Flagged
@@ -64,13 +66,21 @@ def _why(judged: Judged, word: SpeedWord, test: int, series: Sequence[int]) -> s
         nights = max((int(judged.night.deltas.nights[s]) for s in series), default=0)
         return f"{nights} accepted nights of {RULE.min_nights}"
     if word == "missing":
-        return "not measured tonight"
+        return _missing(judged, series)
     if word == "inconclusive":
         if judged.second.plan.tests[test] and (said := sentence(judged, series)):
             return f"{np.expm1(float(judged.night.pooled.delta[test])):+.1%} at first; {said}"
         reasons = [Reason(int(table.no_number[s, -1])) for s in series if table.no_number[s, -1]]
         return _REASONS.get(reasons[0], "") if reasons else "one phone alone says so, or none could tell"
     return ""
+
+
+def _missing(judged: Judged, series: Sequence[int]) -> str:
+    """``not measured tonight: crashed on 2 phones, infra on 1``"""
+    table = judged.nights.table
+    verdicts = Counter(verdict for s in series if (verdict := table.verdict_text(s, -1)))
+    said = ", ".join(f"{verdict} on {plural(n, 'phone')}" for verdict, n in verdicts.most_common())
+    return f"not measured tonight: {said}" if said else "not measured tonight"
 
 
 def _history(judged: Judged, series: Sequence[int]) -> list[float]:
