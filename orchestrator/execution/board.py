@@ -9,14 +9,7 @@ import redis
 
 from orchestrator.domain.errors import BrokerUnavailable, WireError
 from orchestrator.domain.moment import utc_now
-from orchestrator.domain.names import (
-    RUN_KEYS_TTL_S,
-    SUBMISSIONS_KEY,
-    cancelled_key,
-    events_key,
-    run_key,
-    state_key,
-)
+from orchestrator.domain.names import SUBMISSIONS_KEY, events_key, run_key, state_key
 from orchestrator.domain.run_state import ENDED, RunState
 from orchestrator.domain.submission import Service, Submission
 from orchestrator.storage.redis_client import connect, shown
@@ -85,7 +78,7 @@ class Board:
     def cancelled(self, run_id: str) -> str:
         """Why a person ended the run; empty: nobody did."""
         with self._reachable():
-            return (self._redis.get(cancelled_key(run_id)) or b"").decode("utf-8", "replace")
+            return self._states.cancelled(run_id)
 
     def cancel(self, run_id: str, why: str) -> Literal["unknown", "ended", "struck off", "ending"]:
         """End a run wherever it is. One that was not begun is struck off; another one's process ends it.
@@ -101,7 +94,7 @@ class Board:
         if state is not None and state.phase in ENDED and not state.live:
             return "ended"
         with self._reachable():
-            self._redis.set(cancelled_key(run_id), why, ex=RUN_KEYS_TTL_S)
+            self._states.cancel(run_id, why)
         if state is None or state.phase != "submitted":
             return "ending"
         self.strike_off(run_id)

@@ -22,7 +22,6 @@ from orchestrator.domain.names import (
     RUN_BATCH_TASK,
     RUN_KEYS_TTL_S,
     Lane,
-    cancelled_key,
     celery_settings,
     device_queue,
     events_key,
@@ -130,13 +129,13 @@ class Broker:
         with self._reachable():
             if not (self._redis.exists(run_key(run_id)) or self._redis.exists(events_key(run_id))):
                 return False
-            self._redis.set(cancelled_key(run_id), why, ex=RUN_KEYS_TTL_S)
+            self._states.cancel(run_id, why)
             return True
 
     def cancelled(self, run_id: str) -> str:
         """Why it was ended; empty: it was not."""
         with self._reachable():
-            return (self._redis.get(cancelled_key(run_id)) or b"").decode("utf-8", "replace")
+            return self._states.cancelled(run_id)
 
     def given_up(self, run_id: str) -> dict[str, str]:
         """Devices that the run waits for no more, with what their workers waited for in vain."""
@@ -154,7 +153,7 @@ class Broker:
     def go_on(self, run_id: str) -> None:
         """The run is not cancelled any more, and no device is given up."""
         with self._reachable():
-            self._redis.delete(cancelled_key(run_id))
+            self._states.cancel_no_more(run_id)
             self._redis.delete(given_up_key(run_id))
 
     def send(self, batch: Batch, lane: Lane) -> None:

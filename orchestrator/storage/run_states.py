@@ -5,7 +5,14 @@ from dataclasses import replace
 import structlog
 
 from orchestrator.domain.errors import WireError
-from orchestrator.domain.names import LIVE_TTL_S, RUN_KEYS_TTL_S, STATE_KEY_PREFIX, live_key, state_key
+from orchestrator.domain.names import (
+    LIVE_TTL_S,
+    RUN_KEYS_TTL_S,
+    STATE_KEY_PREFIX,
+    cancelled_key,
+    live_key,
+    state_key,
+)
 from orchestrator.domain.run_state import ENDED, RunState
 from orchestrator.domain.wire import pack, unpack
 from orchestrator.storage.redis_client import RedisClient
@@ -26,6 +33,17 @@ class RunStates:
             self._client.delete(live_key(state.run_id))
         elif state.phase != "submitted":
             self._client.set(live_key(state.run_id), state.host, ex=LIVE_TTL_S)
+
+    def cancel(self, run_id: str, why: str) -> None:
+        """Whoever carries the run out, and the workers that measure for it, find the reason and end."""
+        self._client.set(cancelled_key(run_id), why, ex=RUN_KEYS_TTL_S)
+
+    def cancelled(self, run_id: str) -> str:
+        """Why a person ended the run; empty: nobody did."""
+        return (self._client.get(cancelled_key(run_id)) or b"").decode("utf-8", "replace")
+
+    def cancel_no_more(self, run_id: str) -> None:
+        self._client.delete(cancelled_key(run_id))
 
     def get(self, run_id: str) -> RunState | None:
         """None: never heard of, or of another version."""
