@@ -16,6 +16,7 @@ from orchestrator.domain.event import Registration
 from orchestrator.domain.moment import utc_now
 from orchestrator.domain.names import DEVICE_KEY_PREFIX, HEARTBEAT_S, REGISTRATION_TTL_S, device_key
 from orchestrator.domain.wire import pack
+from orchestrator.storage.own_key import GIVE_BACK, KEEP
 from orchestrator.storage.redis_client import SCAN_COUNT, RedisClient
 
 TAKE_OVER_S = REGISTRATION_TTL_S + 2 * HEARTBEAT_S
@@ -77,19 +78,6 @@ def await_unserved(
         sleep(POLL_S)
 
 
-# A worker that was paused for so long that another one took its place must not push that one out again.
-_RENEW = """
-local held = redis.call('GET', KEYS[1])
-if held and held ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
-return 1
-"""
-_RELEASE = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
-"""
-
-
 class Heartbeat:
     """Keeps ``tilefarm:device:ID`` alive from a thread of its own, also while a batch runs."""
 
@@ -98,8 +86,8 @@ class Heartbeat:
     ) -> None:
         self._client = client
         self._clock = clock
-        self._renew = client.register_script(_RENEW)
-        self._release = client.register_script(_RELEASE)
+        self._renew = client.register_script(KEEP)
+        self._release = client.register_script(GIVE_BACK)
         self.registration = Registration(
             record=record,
             worker_id=uuid.uuid4().hex,

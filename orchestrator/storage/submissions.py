@@ -14,6 +14,7 @@ from orchestrator.domain.names import (
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.submission import Service, Submission
 from orchestrator.domain.wire import pack, unpack
+from orchestrator.storage.own_key import GIVE_BACK, KEEP
 from orchestrator.storage.redis_client import RedisClient
 
 LEADER_KEY = "tilefarm:orchestrator"
@@ -27,16 +28,6 @@ redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[4])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
 return 1
 """
-_LEAD = """
-local leader = redis.call('GET', KEYS[1])
-if leader and leader ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
-return 1
-"""
-_RESIGN = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
-"""
 log = structlog.get_logger()
 
 
@@ -46,8 +37,8 @@ class Submissions:
     def __init__(self, client: RedisClient) -> None:
         self._client = client
         self._submit = client.register_script(_SUBMIT)
-        self._lead = client.register_script(_LEAD)
-        self._resign = client.register_script(_RESIGN)
+        self._lead = client.register_script(KEEP)
+        self._resign = client.register_script(GIVE_BACK)
 
     def put(self, submission: Submission, state: RunState) -> bool:
         """False where a run of that id is known already: nothing is changed then."""
