@@ -9,7 +9,7 @@ from orchestrator.analysis.speed.confirm import Answer
 class Cause(StrEnum):
     CODE = "code"
     DRIVER = "driver"
-    """The environment key changed: driver, OS build or governor."""
+    """The environment key changed: driver or OS build."""
     DEVICE = "device"
     """One phone shows it and others of its SoC do not."""
     ENVIRONMENT = "environment"
@@ -20,7 +20,6 @@ class Cause(StrEnum):
 class EnvironmentKey:
     driver: str
     os_build: str
-    governor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

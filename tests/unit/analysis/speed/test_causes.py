@@ -5,8 +5,8 @@ import pytest
 from orchestrator.analysis.speed.causes import Cause, EnvironmentKey, Evidence, attribute
 from orchestrator.analysis.speed.confirm import Answer
 
-OLD = EnvironmentKey("743", "S1", "schedutil")
-NEW = EnvironmentKey("744", "S1", "schedutil")
+OLD = EnvironmentKey("743", "S1")
+NEW = EnvironmentKey("744", "S1")
 
 
 def seen(
@@ -33,7 +33,7 @@ def seen(
             "do not differ; driver 743 → 744",
         ),
         (seen(after=NEW), Cause.DRIVER, True, "driver 743 → 744"),
-        (seen(after=EnvironmentKey("743", "S2", "schedutil")), Cause.DRIVER, True, "os build S1 → S2"),
+        (seen(after=EnvironmentKey("743", "S2")), Cause.DRIVER, True, "os build S1 → S2"),
         (seen(showing=1), Cause.DEVICE, True, "1 of 3 phones"),
         (seen(code=True, showing=1), Cause.DEVICE, True, "1 of 3 phones"),
         (seen(), Cause.ENVIRONMENT, True, "neither code nor software"),
