@@ -18,13 +18,13 @@ from orchestrator.domain.moment import utc_now
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
-from orchestrator.execution.dispatch import TELL_EVERY_S
+from orchestrator.execution.dispatch import FARM_OUTAGE_S, TELL_EVERY_S
 from orchestrator.execution.duel_jobs import Manifests
 from orchestrator.execution.errands import ErrandLimits, Errands
 from orchestrator.execution.run_folder import RunFolder, write_atomically
 from workers.discovery import host_name
 
-FARM_LIMITS = ErrandLimits(gone_s=120.0, outage_s=60.0)
+FARM_LIMITS = ErrandLimits(gone_s=120.0, outage_s=FARM_OUTAGE_S)
 BEYOND = "all findings are beyond the budget of a confirmation: too few samples were taken in this run"
 log = structlog.get_logger()
 

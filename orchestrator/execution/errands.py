@@ -1,7 +1,9 @@
 """A few batches beside a run: sent, waited for, and given up without harm to the run.
 
 Each sending has a run id of its own, so that none of its trials is ever one of the run's, and a batch that
-nobody waits for any more is dropped by its worker. One batch at a time stands in a device's queue.
+nobody waits for any more is dropped by its worker. What an earlier sending of an errand still delivers lies
+under that one's id, where nobody reads it: an errand has the trials of one sending, and ends once. One batch
+at a time stands in a device's queue.
 """
 
 import secrets
@@ -23,7 +25,7 @@ from orchestrator.execution.farm import Farm
 POLL_MS = 200
 LOOK_EVERY_S = 0.5
 SENDINGS = 2
-"""Of one batch: a worker that died once may have died of anything."""
+"""Of one batch: a worker that died once may have died of anything, and Redis may have been restarted."""
 log = structlog.get_logger()
 
 
@@ -75,6 +77,8 @@ class _Flight:
     run_id: str
     worker: str
     """That was registered when it was sent; empty: none was."""
+    epoch: str
+    """Of Redis, when it was sent."""
     sent_at: float
     seen_at: float
     news_at: float
@@ -143,8 +147,9 @@ class Errands:
             self._flying.clear()
 
     def _step(self, waiting: list[Errand], on_done: Callable[[Errand, Done], None]) -> None:
-        self._restarted(self._farm.epoch())
-        self._away_since = None
+        epoch = self._farm.epoch()
+        self._back()
+        self._restarted(epoch)
         due = self._now() >= self._look_at
         if due:
             self._look_at = self._now() + LOOK_EVERY_S
@@ -189,7 +194,7 @@ class Errands:
         there = self._farm.registrations().get(errand.device_id)
         self._farm.send(batch, self._lane)
         self._flying[errand.device_id] = _Flight(
-            errand, done, batch.run_id, there.worker_id if there else "", now, now, now, sending
+            errand, done, batch.run_id, there.worker_id if there else "", self._epoch, now, now, now, sending
         )
 
     def _hear(self, flight: _Flight) -> None:
@@ -213,7 +218,7 @@ class Errands:
                 flight.seen_at = now
                 flight.worker = flight.worker or there.worker_id
             if there is not None and there.worker_id != flight.worker:
-                self._again(flight, f"its worker died {flight.sending} times")
+                self._again(flight, f"its worker died in the last of {SENDINGS} tries")
             elif why := self._farm.given_up(flight.run_id).get(device_id, ""):
                 self._lose(flight, why)
             elif now - flight.seen_at > self._limits.gone_s:
@@ -252,12 +257,26 @@ class Errands:
         del self._flying[flight.errand.device_id]
         on_done(flight.errand, done)
 
+    def _back(self) -> None:
+        """Redis answers again: nobody could register, begin or tell anything while it was away, and has the
+        usual time from now on."""
+        if self._away_since is None:
+            return
+        away_s, now = self._now() - self._away_since, self._now()
+        for flight in self._flying.values():
+            flight.sent_at += away_s
+            flight.seen_at = flight.news_at = now
+        self._away_since = None
+
     def _restarted(self, epoch: str) -> None:
-        """Redis came back without its queues: what was sent is lost with them."""
-        if self._epoch and epoch != self._epoch:
-            for flight in self._flying.values():
-                flight.done.why = "Redis was restarted meanwhile"
+        """Redis came back, and may have lost its queues or their last second: what is not all in is sent once
+        more. Where the queue was kept, its copy is dropped by the worker that gets it."""
         self._epoch = epoch
+        for flight in [f for f in self._flying.values() if f.epoch != epoch]:
+            flight.after = "0"
+            self._hear(flight)
+            if not flight.complete:
+                self._again(flight, "Redis was restarted meanwhile")
 
     def _endure(self, error: BrokerUnavailable) -> None:
         if self._away_since is None:

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from orchestrator.cli.confirm import OnTheFarm, duel_line
+from orchestrator.cli.confirm import FARM_LIMITS, OnTheFarm, duel_line
 from orchestrator.cli.fleet import Fleet
 from orchestrator.cli.judged import read_confirmation
 from orchestrator.domain.confirmation import Confirmation, Duel, Wanted
@@ -15,6 +15,7 @@ from orchestrator.domain.settings import Settings
 from orchestrator.domain.wire import to_json
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.confirm import Confirming
+from orchestrator.execution.dispatch import FARM_OUTAGE_S
 from orchestrator.execution.manifest import Manifest
 from orchestrator.execution.run_folder import RunFolder
 from tests.results_fixture import device, results, run_info
@@ -62,6 +63,10 @@ def test_what_goes_wrong_is_a_reason(
     assert found.why.startswith(why)
     assert found.wanted == [WANTED]
     assert read_confirmation(folder.path) == found
+
+
+def test_a_second_look_waits_for_a_farm_s_redis_as_long_as_its_run() -> None:
+    assert FARM_LIMITS.outage_s == FARM_OUTAGE_S
 
 
 def test_nothing_is_written_where_nothing_is_asked(folder: RunFolder) -> None:

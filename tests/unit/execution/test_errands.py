@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
-from orchestrator.domain.job import CaseJob
+import pytest
+
+from orchestrator.domain.errors import BrokerUnavailable
+from orchestrator.domain.job import Batch, CaseJob
+from orchestrator.domain.names import Lane
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
-from orchestrator.execution.errands import Done, Errand, ErrandLimits, Errands
+from orchestrator.execution.errands import SENDINGS, Done, Errand, ErrandLimits, Errands
 from tests.unit.execution.duel_farm import RUN, DuelFarm, canary, failed, job, timed
 
 LIMITS = ErrandLimits(gone_s=60, wait_s=900, silent_s=120, outage_s=10)
@@ -84,7 +88,7 @@ def test_a_worker_that_dies_twice_is_enough() -> None:
         20: lambda: made.workers.update(phone="worker-3"),
     }
     ((_, done),) = carried_out(made.errands(LIMITS), errand())
-    assert done.why == "its worker died 2 times"
+    assert done.why == "its worker died in the last of 2 tries"
     assert len(made.sent) == 2
     assert set(made.called_back) == {batch.run_id for batch, _ in made.sent}
 
@@ -190,12 +194,114 @@ def test_a_broker_that_stays_away_costs_the_answers_only() -> None:
     assert done.why.startswith("the broker stayed away: ")
 
 
-def test_a_restart_of_redis_loses_what_was_queued() -> None:
+def test_workers_have_the_usual_time_after_an_outage() -> None:
+    """None of them could register, begin or tell anything, for longer than each of these may take."""
+    made = farm("phone", "slow")
+    made.answer = silent
+    workers = dict(made.workers)
+
+    def gone() -> None:
+        made.redis = ""
+        made.workers.clear()
+
+    def back() -> None:
+        made.redis = "redis-1"
+        made.answer = None
+        made.waiting = [batch for batch, _ in made.sent]
+
+    made.at_poll = {3: gone, 4600: back, 4900: lambda: made.workers.update(workers)}
+    found = carried_out(made.errands(replace(LIMITS, outage_s=1000)), errand(), errand("slow"))
+    assert made.clock > 1000 + LIMITS.wait_s
+    assert [done.why for _, done in found] == ["", ""]
+    assert len(made.sent) == 2
+
+
+def test_what_redis_may_have_lost_is_sent_once_more_under_another_id() -> None:
+    made = farm("phone", "other")
+    made.answer = silent
+
+    def restart() -> None:
+        made.restart()
+        made.waiting.clear()
+        made.answer = None
+
+    made.at_poll = {3: restart}
+    found = carried_out(made.errands(LIMITS), errand(), errand("other"))
+    assert [done.why for _, done in found] == ["", ""]
+    first = [batch.run_id for batch, _ in made.sent[:2]]
+    assert list(made.called_back) == first, "a copy that was kept is dropped by whoever gets it"
+    assert {t.run_id for _, done in found for t in done.trials.values()}.isdisjoint(first)
+    assert len(made.sent) == 4
+
+
+def test_what_the_first_sending_still_delivers_after_a_restart_of_redis_is_ignored() -> None:
+    """Its queue was kept, or its worker had it in hand and did not hear that nobody waits for it."""
     made = farm()
     made.answer = silent
-    made.at_poll = {3: made.restart}
+
+    def late() -> None:
+        (first, _), *_ = made.sent
+        for each in TWO:
+            made.tell(first.run_id, replace(timed(each, 7), run_id=first.run_id))
+
+    def answers() -> None:
+        made.answer = None
+        made.waiting = [batch for batch, _ in made.sent[1:]]
+
+    made.at_poll = {3: made.restart, 9: late, 15: answers, 16: late}
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert made.polls >= 15
+    assert done.why == ""
+    assert {t.run_id for t in done.trials.values()} == {made.sent[1][0].run_id}
+    assert 7 not in [t.timing.gpu_ns[0] for t in done.trials.values() if t.timing]
+
+
+def test_what_was_all_in_when_redis_was_restarted_is_not_sent_again() -> None:
+    made = farm()
+    made.answer = silent
+
+    def delivered() -> None:
+        ((batch, _),) = made.sent
+        for each in TWO:
+            made.tell(batch.run_id, replace(timed(each, 1000), run_id=batch.run_id))
+        made.restart()
+
+    made.at_poll = {4: delivered}
+    ((_, done),) = carried_out(made.errands(LIMITS), errand())
+    assert (done.why, len(made.sent), sorted(done.trials)) == ("", 1, ["00a1", "00b2"])
+
+
+def test_a_redis_that_is_restarted_again_and_again_costs_the_answer() -> None:
+    made = farm()
+    made.answer = silent
+    made.at_poll = {3: made.restart, 9: made.restart}
     ((_, done),) = carried_out(made.errands(LIMITS), errand())
     assert done.why == "Redis was restarted meanwhile"
+    assert len(made.sent) == SENDINGS
+    assert set(made.called_back) == {batch.run_id for batch, _ in made.sent}
+
+
+def test_a_redis_that_goes_away_amid_sending_again_has_each_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = farm("phone", "other")
+    made.answer = silent
+    send, fails = DuelFarm.send, iter([False, False, False, True])
+
+    def sending(there: DuelFarm, batch: Batch, lane: Lane) -> None:
+        if next(fails, False):
+            raise BrokerUnavailable("broker redis://made-up: away")
+        send(there, batch, lane)
+
+    def restart() -> None:
+        made.restart()
+        made.answer = None
+
+    monkeypatch.setattr(DuelFarm, "send", sending)
+    made.at_poll = {3: restart}
+    found = carried_out(made.errands(LIMITS), errand(), errand("other"))
+    assert [done.why for _, done in found] == ["", ""]
+    assert [batch.device_id for batch, _ in made.sent] == ["phone", "other", "phone", "other"]
 
 
 def test_whoever_stops_waiting_calls_back_what_is_queued() -> None:
