@@ -66,7 +66,7 @@ def _sentence(counts: Mapping[str, int], judged: Judged, whole: Sequence[Group])
         return "; ".join([f"No verdict on speed yet: {need}", *numerics]) + told
     words = [
         f"{counts[word]} {word}"
-        for word in ("regressed", "improved", "inconclusive", "missing")
+        for word in ("regressed", "improved", "inconclusive", "missing", "new")
         if counts[word]
     ]
     if counts["drifts"]:

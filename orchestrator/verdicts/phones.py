@@ -66,12 +66,22 @@ def not_there(results: RunResults, judged: Judged, seen: Mapping[str, Presence])
         if phone.last < tonight and not phone.replaced_by and name not in known:
             if tonight - phone.last <= RULE.window:
                 said.append(f"{name}: not measured since {day(judged, phone.last)}")
-        elif phone.replaces and phone.nights <= RULE.min_nights:
-            said.append(
-                f"{name}: in the place of {phone.replaces} since {day(judged, phone.first)}; its series "
-                f"began anew, with {phone.nights - 1} of {RULE.min_nights} nights before this one"
-            )
+        elif phone.last == tonight and phone.nights <= RULE.min_nights and (phone.first or phone.replaces):
+            said.append(_begins(judged, name, phone))
     return said
+
+
+def _begins(judged: Judged, name: str, phone: Presence) -> str:
+    since = day(judged, phone.first)
+    if phone.replaces:
+        return (
+            f"{name}: in the place of {phone.replaces} since {since}; its series "
+            f"began anew, with {phone.nights - 1} of {RULE.min_nights} nights before this one"
+        )
+    return (
+        f"{name}: first seen {since}; no verdict on its speed before {RULE.min_nights} nights, "
+        f"{phone.nights - 1} so far"
+    )
 
 
 def device_night(judged: Judged, device: int, phone: Presence, told: Sequence[Finding]) -> DeviceNight:
