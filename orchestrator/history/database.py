@@ -64,6 +64,8 @@ class StoredRun(Base):
     verdicts: Mapped[str] = mapped_column(default="")
     """Parquet file of what was said of each series that night; empty: it was never judged."""
     verdicts_sha256: Mapped[str] = mapped_column(default="")
+    compiler: Mapped[str | None] = mapped_column(default=None)
+    """What made SPIR-V of its shaders; empty: nothing did; None: an earlier version stored it."""
 
 
 class KnownDevice(Base):

@@ -101,6 +101,7 @@ class History:
                         samples_until="",
                         verdicts="",  # other results, other verdicts
                         verdicts_sha256="",
+                        compiler=run.compiler,
                     )
                 )
                 session.flush()

@@ -13,6 +13,7 @@ from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import EVERYTHING
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
+from orchestrator.history.known import known_cases
 from orchestrator.history.query import NightTable, night_table
 from orchestrator.history.said import said_before
 from orchestrator.triage.restarts import Restarts
@@ -42,6 +43,10 @@ class Nights:
     """[series][night]; empty where the device was not there."""
     sentinel: Bools
     """(series,)"""
+    compilers: list[str]
+    """(nights,) What made SPIR-V of the run's shaders; empty: nothing, or nobody knows."""
+    vulkan: Bools
+    """(series,) that run what it made."""
     dates: list[str]
     """(nights,) ISO date of each night's plan, else of its run's start."""
     whole_said: Mapping[str, Ints]
@@ -57,6 +62,11 @@ class Nights:
         """(nights,) that the phone as a whole is compared with."""
         said, epoch = self.whole_said[device_id], self.whole_epoch[device_id]
         return self.counting & ~np.isin(said, MOVED) & (epoch == epoch[-1])
+
+    def other_compiler(self, series: int, before: int, night: int) -> tuple[str, str] | None:
+        """Both compilers, where another one made the series' code in ``night`` than in ``before``."""
+        old, new = self.compilers[before], self.compilers[night]
+        return (old, new) if self.vulkan[series] and old and new and old != new else None
 
     @property
     def past(self) -> Past:
@@ -174,6 +184,7 @@ def load(
     builds = history.environments(table.runs)
     by_device = {d: [builds.get((run, d), "") for run in table.runs] for d in devices}
     frozen = history.sentinels()
+    vulkan = {i for i, case in known_cases(history).items() if case.axes.get("api") == "vulkan"}
     socs = history.socs(set(devices)) if restarts else {}
     epoch, numerics_epoch = _restarted(table, restarts, socs, accepted, said)
     whole_epoch = {d: _restarted_whole(table.runs, restarts, socs.get(d, ""), d, whole[d]) for d in devices}
@@ -185,6 +196,8 @@ def load(
         numerics_epoch=numerics_epoch,
         os_build=[by_device[device] for device, _ in table.series],
         sentinel=np.array([case in frozen.get(device, ()) for device, case in table.series], np.bool_),
+        compilers=[run.compiler or "" for run in runs],
+        vulkan=np.array([case in vulkan for _, case in table.series], np.bool_),
         dates=[_date(run) for run in runs],
         whole_said=whole,
         whole_epoch=whole_epoch,

@@ -39,7 +39,7 @@ class Origin:
     """The last one before it that has what was compared; −1: none."""
     cause: Cause
     changed: str
-    """``driver 0744.1``, ``code``, ``code and driver 0744.1``; empty: nothing known."""
+    """``driver 0744.1``, ``code``, ``compiler 11:14.0.0``, ``code and driver 0744.1``; empty: nothing."""
     why: str
 
 
@@ -81,6 +81,7 @@ def what_was_new(
     first = int(there[at]) if at < len(there) else night
     old, new = judged.environment(series, before), judged.environment(series, first)
     code_changed = before >= 0 and bool(code[before] != code[first])
+    compilers = judged.nights.other_compiler(series, before, first) if before >= 0 else None
     found = attribute(
         Evidence(
             code_changed=code_changed,
@@ -89,15 +90,19 @@ def what_was_new(
             phones=phones,
             showing=showing,
             turns=turns,
+            compilers=compilers,
         )
     )
     software = new_software((old.driver, old.os_build), (new.driver, new.os_build)) if before >= 0 else ""
     cause = CAUSES[found.cause]
     match cause:
         case "code":
-            changed = " and ".join(filter(None, ("code", software)))
-            measured = turns is Answer.DIFFERENT
-            why = found.why if measured or not software else f"{changed} are new: measure both codes in turns"
+            new_code = code_changed and turns is not Answer.SAME
+            compiler = f"compiler {_new(*compilers)}" if compilers is not None else ""
+            changed = " and ".join(filter(None, ("code" if new_code else "", compiler, software)))
+            why = found.why
+            if software and turns not in (Answer.DIFFERENT, Answer.SAME):
+                why = f"{changed} are new" + (": measure both codes in turns" if new_code else "")
         case "driver":
             not_code = "measured in turns the codes do not differ; " if code_changed else ""
             changed, why = software, f"{not_code}{software} is new"
@@ -132,7 +137,7 @@ def _levels(judged: Judged, showing: Sequence[int]) -> Floats:
 
 
 def _marked(judged: Judged, showing: Sequence[int]) -> Bools:
-    """(nights,) Code, driver or OS build is another than in the phone's last night with a number."""
+    """(nights,) Code, its compiler, driver or OS build is another than in the last night with a number."""
     table = judged.nights.table
     found = np.zeros(len(table.runs), np.bool_)
     for s in showing:
@@ -143,6 +148,7 @@ def _marked(judged: Judged, showing: Sequence[int]) -> Bools:
                 table.code[s, earlier] != table.code[s, night]
                 or table.driver[s, earlier] != table.driver[s, night]
                 or builds[earlier] != builds[night]
+                or judged.nights.other_compiler(s, earlier, night) is not None
             )
     return found
 

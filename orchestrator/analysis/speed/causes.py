@@ -33,6 +33,8 @@ class Evidence:
     showing: int
     turns: Answer | None = None
     """Of both codes measured in turns, where that was done."""
+    compilers: tuple[str, str] | None = None
+    """Before and after, where another one made SPIR-V of the shader: other code from the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,18 @@ def attribute(seen: Evidence) -> Attribution:
     alone = seen.phones == 1
     if seen.code_changed and seen.turns is Answer.DIFFERENT:
         return Attribution(Cause.CODE, True, "the codes differ when measured in turns on one phone")
-    if seen.code_changed and seen.turns is not Answer.SAME:
-        other = f"; so did the {software}: measure both codes in turns" if changed else ""
-        return Attribution(Cause.CODE, not changed and not alone, f"the code changed{other}")
-    not_code = "measured in turns the codes do not differ; " if seen.code_changed else ""
+    new_code = seen.code_changed and seen.turns is not Answer.SAME
+    not_code = "measured in turns the codes do not differ; " if seen.code_changed and not new_code else ""
+    if new_code or seen.compilers is not None:
+        told = ["the code changed"] if new_code else []
+        if seen.compilers is not None:
+            told.append("the SPIR-V compiler changed: {} → {}".format(*seen.compilers))
+        other = f"; so did the {software}" if changed else ""
+        # Turns are of two codes: both go through tonight's compiler, and run on tonight's software.
+        if new_code and (changed or seen.compilers):
+            other += ": measure both codes in turns"
+        sure = not changed and not alone and len(told) == 1
+        return Attribution(Cause.CODE, sure, not_code + " and ".join(told) + other)
     if changed:
         return Attribution(Cause.DRIVER, not alone, not_code + software)
     return Attribution(Cause.ENVIRONMENT, not alone, not_code + "neither code nor software changed")

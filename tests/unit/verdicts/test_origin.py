@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.domain.case import Case
 from orchestrator.domain.finding import Finding, Findings
+from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.history.history import History
 from orchestrator.verdicts.judge import first_look, judge_run
-from tests.unit.verdicts.small_farm import SLOW, SmallFarm, of_case, run_id
+from tests.results_fixture import case, info
+from tests.unit.verdicts.small_farm import CASES, SLOW, SmallFarm, of_case, run_id
 
 NEW = "c" * 64
 BLANK = ""
@@ -105,3 +108,57 @@ def test_a_phone_without_a_number_tonight_runs_no_other_code(history: History) -
     history.store(night)
     judged = first_look(history, night)
     assert not judged.matrix.code_changed.any()
+
+
+OLD_GLSLANG, NEW_GLSLANG = (
+    "glslang 11:13.1.1 --target-env vulkan1.1",
+    "glslang 11:14.3.0 --target-env vulkan1.1",
+)
+VULKAN = case(seq=64, tile="16x16", api="vulkan")
+
+
+def made_by(results: RunResults, compiler: str, point: Case) -> RunResults:
+    """``SLOW`` is case ``point`` here."""
+    infos = {i: own for i, own in results.cases.items() if i != SLOW} | {point.case_id: info(point)}
+    trials = [replace(t, case_id=point.case_id) if t.case_id == SLOW else t for t in results.trials]
+    return replace(results, run=replace(results.run, compiler=compiler), cases=infos, trials=trials)
+
+
+def compiled(farm: SmallFarm, point: Case, old: str, new: str) -> Findings:
+    """Nine nights with one compiler, and the tenth with another."""
+    for night in range(1, 10):
+        found = made_by(farm.results(night), old, point)
+        farm.history.store(found)
+        judge_run(farm.history, found)
+    found = made_by(farm.results(10), new, point)
+    farm.history.store(found)
+    return judge_run(farm.history, found)
+
+
+def test_another_compiler_is_other_code(history: History) -> None:
+    farm = slow_since(10, history)
+    found = compiled(farm, VULKAN, OLD_GLSLANG, NEW_GLSLANG)
+    (speed,) = of_case(found, VULKAN.case_id)
+    assert (speed.cause, speed.since) == ("code", run_id(10))
+    assert f"the SPIR-V compiler changed: {OLD_GLSLANG} → {NEW_GLSLANG}" in speed.detail
+    assert [g.changed for g in found.groups] == ["compiler 11:14.3.0"]
+
+
+def test_other_bits_from_another_compiler_are_other_bits_from_other_code(history: History) -> None:
+    found = compiled(SmallFarm(history, nmse={10: 1.1}), VULKAN, OLD_GLSLANG, NEW_GLSLANG)
+    assert [(f.what, f.cause) for f in of_case(found, VULKAN.case_id)] == [("hash_changed", "code")]
+
+
+@pytest.mark.parametrize(
+    ("point", "compilers"),
+    [
+        pytest.param(CASES[0], (OLD_GLSLANG, NEW_GLSLANG), id="no SPIR-V"),
+        pytest.param(VULKAN, ("", NEW_GLSLANG), id="not known before"),
+        pytest.param(VULKAN, (OLD_GLSLANG, OLD_GLSLANG), id="the same"),
+    ],
+)
+def test_what_no_other_compiler_made_is_the_same_code(
+    history: History, point: Case, compilers: tuple[str, str]
+) -> None:
+    (speed,) = of_case(compiled(slow_since(10, history), point, *compilers), point.case_id)
+    assert speed.cause == "environment"

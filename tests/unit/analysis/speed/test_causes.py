@@ -7,6 +7,7 @@ from orchestrator.analysis.speed.confirm import Answer
 
 OLD = EnvironmentKey("743", "S1")
 NEW = EnvironmentKey("744", "S1")
+C = ("glslang 13", "glslang 14")
 
 
 def seen(
@@ -16,8 +17,9 @@ def seen(
     phones: int = 3,
     showing: int = 3,
     turns: Answer | None = None,
+    compilers: tuple[str, str] | None = None,
 ) -> Evidence:
-    return Evidence(code, OLD, after, phones, showing, turns)
+    return Evidence(code, OLD, after, phones, showing, turns, compilers)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,12 @@ def seen(
         (seen(code=True, turns=Answer.SAME), Cause.ENVIRONMENT, True, "do not differ"),
         (seen(phones=1, showing=1), Cause.ENVIRONMENT, False, "neither code nor software"),
         (seen(phones=1, showing=1, code=True), Cause.CODE, False, "the code changed"),
+        (seen(compilers=C), Cause.CODE, True, "the SPIR-V compiler changed: glslang 13 → glslang 14"),
+        (seen(compilers=C, after=NEW), Cause.CODE, False, "glslang 14; so did the driver 743 → 744"),
+        (seen(compilers=C, code=True), Cause.CODE, False, "glslang 14: measure both codes in turns"),
+        (seen(compilers=C, code=True, turns=Answer.SAME), Cause.CODE, True, "do not differ; the SPIR-V"),
+        (seen(compilers=C, code=True, turns=Answer.DIFFERENT), Cause.CODE, True, "measured in turns"),
+        (seen(compilers=C, showing=1), Cause.DEVICE, True, "1 of 3 phones"),
     ],
     ids=lambda value: value.why if hasattr(value, "why") else None,
 )
