@@ -16,6 +16,7 @@ from reports.build import build_report
 from reports.machines.github import MAX_EACH, Annotation, commands
 from tests.results_fixture import TODAY, case, device, passing, results, trial
 from tests.unit.reports.hostile import hostile, hostile_previous
+from tests.unit.reports.one_soc import DRIFT, group, night
 from tests.unit.reports.sample import sample, sample_previous
 from tests.unit.reports.sample_findings import sample_findings
 
@@ -132,12 +133,8 @@ def test_a_variant_that_fails_on_two_phones_is_one_variant() -> None:
 
 
 def test_slow_drift_is_named_as_such() -> None:
-    drifting = [
-        replace(g, cause="environment", sentence="scale on SM8650 since 3 Nov: 3.1 % slower (a slow drift)")
-        for g in SAMPLE.findings.groups
-    ]
-    found = told(SAMPLE.results, replace(SAMPLE.findings, groups=drifting))
-    titles = [title for _, _, title, _ in found if title.startswith(("Regressed", "Improved"))]
-    assert titles
-    assert all(title.endswith(", slow drift, neither code nor driver changed") for title in titles)
+    said = "scale on SM8650 since 20 Nov: 1 of 4 variants 2.4 % slower (a slow drift)"
+    drift = parsed(commands(night([DRIFT], [group(said, "drift")]), NONE))
+    (title,) = [title for _, _, title, _ in drift if "finding" in title]
+    assert title == "Regressed: 1 finding, 2.4 % slower, slow drift, neither code nor driver changed"
     assert not any("drift" in title for _, _, title, _ in told(SAMPLE.results, SAMPLE.findings))
