@@ -1,13 +1,14 @@
 """A made-up farm, night after night: histories for ``analysis.speed``, and phones that measure again."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from benchmarks.simulation.noise import Noise, draw
+from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.analyse import Matrix
-from orchestrator.analysis.speed.baseline import History, Tonight, usual_clock
-from orchestrator.analysis.speed.night import Nights, summarise
+from orchestrator.analysis.speed.baseline import History, Tonight
+from orchestrator.analysis.speed.night import Basis, Nights, summarise
 from orchestrator.analysis.speed.rows import Bools, Floats, Ints
 from orchestrator.analysis.speed.rule import RULE
 
@@ -84,7 +85,9 @@ class Farm:
     def keep(self, night: Nights, accepted: Bools | None = None) -> None:
         ok = np.ones(len(self.level), np.bool_) if accepted is None else accepted
         away = self.rng.random(len(self.soc)) < self.noise.missing
-        self._past.append((night, self.epoch[self.device], ok & ~away[self.device]))
+        gone = away[self.device]
+        night = replace(night, clock_hz=np.where(gone, np.nan, night.clock_hz))
+        self._past.append((night, self.epoch[self.device], ok & ~gone))
         del self._past[:-20]
 
     def history(self) -> History:
@@ -100,6 +103,10 @@ class Farm:
         return Tonight(night.log_ns, night.basis, night.clock_hz, self.epoch[self.device])
 
     def _summary(self, level: Floats) -> Nights:
-        """At the clock of the nights before, as a farm does."""
-        usual = usual_clock(self.history(), self.epoch[self.device]) if self._past else None
+        """At the usual clock of the nights before, accepted or not, as ``history/usual.py`` has it."""
+        shown = [
+            np.where(night.basis == Basis.CLOCK_STATE, night.clock_hz, np.nan)
+            for night, _, _ in self._past[-RULE.window :]
+        ]
+        usual = rows.median(np.stack(shown, axis=1)) if shown else None
         return summarise(draw(self.rng, level, self.noise), usual)

@@ -81,7 +81,12 @@ def night(farm: Farm, matrix: Matrix, effect: Floats | None = None) -> Night:
     turns = Turns.none(len(added))
     turns.asked[at] = True
     turns.answer[at], turns.effect[at], used = measure_in_turns(
-        farm.rng, farm.night[at], added[at], farm.noise, result.deltas.p[at], RULE.budget * samples
+        farm.rng,
+        farm.night[at],
+        added[at],
+        farm.noise,
+        result.deltas.p[at],
+        RULE.samples_for_confirmation(samples),
     )
     still = chosen.series & ~turned
     second = None

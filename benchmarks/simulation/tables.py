@@ -51,8 +51,8 @@ def of_changes(results: Sequence[tuple[Scenario, Found]]) -> list[str]:
     return lines
 
 
-def of_quiet_nights(results: Sequence[tuple[Scenario, Quiet]]) -> list[str]:
-    lines = ["nights without change", ""]
+def of_quiet_nights(results: Sequence[tuple[Scenario, Quiet]], farm: str) -> list[str]:
+    lines = [f"nights without change, {farm}", ""]
     lines.append(
         f"{'scenario':26} {'tests':>9} {'found':>6} {'p < 0.0005':30} {'nights with an alarm':32} {'cost':>6}"
     )

@@ -50,7 +50,7 @@ class Confirming:
             unpaid: questions beyond the budget.
         """
         self._wanted, self._unpaid = wanted, unpaid
-        self.meter.budget = RULE.budget * samples
+        self.meter.budget = RULE.samples_for_confirmation(samples)
         self.on_part(self.so_far(CUT_OFF))
         contests = [(w, codes) for w in wanted if w.how == "turns" and (codes := self._codes(w)) is not None]
         self.errands.run(self._once_more(), self._measured)

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.analysis.clocks import CLOCK_FLOOR
-from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.rows import Bools, Floats, Ints
 from orchestrator.analysis.speed.rule import RULE, Rule
 
@@ -55,9 +54,3 @@ def newest(fits: Bools, count: int) -> Bools:
     """(series, nights) The last ``count`` nights of each series."""
     newest_first = np.cumsum(fits[:, ::-1], axis=1)[:, ::-1]
     return fits & (newest_first <= count)
-
-
-def usual_clock(history: History, epoch: Ints) -> Floats:
-    """Median clock of each series' accepted nights of this epoch, for ``night.summarise``; else NaN."""
-    fits = history.accepted & (history.epoch == epoch[:, None])
-    return rows.median(np.where(fits, history.clock_hz, np.nan))

@@ -33,7 +33,7 @@ def plan(
 ) -> Plan:
     """
     Args:
-        samples: measured in the whole night, of which confirmation takes ``rule.budget``.
+        samples: measured in the whole night.
         told: (series,) said to have moved this way the last time, already: that is no news to be confirmed.
     """
     tests = matrix.tests
@@ -50,7 +50,7 @@ def plan(
     once = samples / max(int(np.count_nonzero(np.isfinite(night.deltas.delta))), 1)
     cost = np.where(matrix.code_changed, FIRST_SAMPLES * LATER_LOOKS, once)
     phones = np.concatenate([PHONES * cost, cost[matrix.test]])
-    paid = affordable(p, wanted, phones, rule.budget * samples)
+    paid = affordable(p, wanted, phones, rule.samples_for_confirmation(samples))
     chosen, items = paid[:tests], paid[tests:]
     strongest = _strongest(matrix.test, night.deltas.t * np.sign(night.pooled.delta)[matrix.test])
     return Plan(chosen, items | (strongest & chosen[matrix.test]), int(np.count_nonzero(wanted & ~paid)))

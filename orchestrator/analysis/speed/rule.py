@@ -41,7 +41,10 @@ class Rule:
     again_q: float = 0.01
     """Of its first: the second one is of the same night and cannot tell that night from a change."""
     budget: float = 0.02
-    """Share of the night's samples that confirmation may take."""
+    """Share of the night's samples that confirmation may take …"""
+    least_budget: int = 400
+    """… and so many on any night: two questions of a SoC and one or two of a phone. A small farm's share pays
+    for none, and what nobody confirms are false alarms in one of ten nights."""
 
     power: float = 0.8
     """Of the smallest effect that is named as detectable."""
@@ -50,6 +53,10 @@ class Rule:
     min_segment: int = 3
     scan_alpha: float = 0.0005
     """Of a series without change in which the scan finds one."""
+
+    def samples_for_confirmation(self, measured: int) -> float:
+        """Of a night in which so many were ``measured``."""
+        return max(self.budget * measured, self.least_budget)
 
 
 RULE = Rule()

@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from orchestrator.analysis.speed.rule import RULE
 from orchestrator.domain.confirmation import Confirmation, Wanted
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
+from orchestrator.execution import confirm
 from orchestrator.execution.confirm import CUT_OFF, Confirming
 from orchestrator.execution.duel_jobs import Manifests
 from orchestrator.execution.manifest import Manifest
@@ -89,7 +91,8 @@ def test_many_cases_of_a_phone_are_several_batches(out: Path) -> None:
     assert len(made.sent) > 1
 
 
-def test_the_budget_is_a_share_of_the_night(out: Path) -> None:
+def test_the_budget_is_a_share_of_the_night(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirm, "RULE", replace(RULE, least_budget=0))
     rng = np.random.default_rng(1)
     made = farm()
     made.answer = lambda each: timed(each, round(1_000_000 * rng.uniform(0.7, 1.4)))

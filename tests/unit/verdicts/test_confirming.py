@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from orchestrator.analysis.speed.rule import Rule
 from orchestrator.domain.case import Case
 from orchestrator.domain.confirmation import Confirmation, Duel, DuelAnswer, Wanted
 from orchestrator.domain.finding import Finding, Findings, SeriesRow
@@ -148,7 +149,19 @@ def test_nothing_is_asked_of_a_night_like_the_others(history: History) -> None:
     assert (found.wanted, found.unpaid) == ([], 0)
 
 
-def test_a_night_of_few_samples_pays_for_no_question(history: History) -> None:
+def test_a_night_of_few_samples_pays_for_the_least_at_least(history: History) -> None:
+    found = asked(history, nights(history, Change(0.1, "2"), 40))
+    assert (len(found.wanted), found.unpaid) == (2, 0)
+
+
+def nothing(_rule: Rule, _measured: int) -> float:
+    return 0.0
+
+
+def test_what_the_night_cannot_pay_for_is_not_asked(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rule, "samples_for_confirmation", nothing)
     tonight = nights(history, Change(0.1, "2"), 40)
     found = asked(history, tonight)
     assert (found.wanted, found.unpaid) == ([], 1)

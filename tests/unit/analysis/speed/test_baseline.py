@@ -1,10 +1,8 @@
 """Which nights a series is compared with."""
 
-from dataclasses import replace
-
 import numpy as np
 
-from orchestrator.analysis.speed.baseline import baseline_nights, usual_clock
+from orchestrator.analysis.speed.baseline import baseline_nights
 from orchestrator.analysis.speed.night import Basis
 from tests.unit.analysis.speed.made import HZ, past, tonight
 
@@ -39,12 +37,3 @@ def test_another_clock_or_another_summary_is_not_compared() -> None:
 def test_a_series_without_a_number_tonight_keeps_its_baseline() -> None:
     """It is missing or inconclusive, not new."""
     assert baseline_nights(past(np.zeros((1, 10))), tonight(np.array([np.nan]))).sum() == 10
-
-
-def test_the_usual_clock_is_of_accepted_nights_of_the_epoch() -> None:
-    history = past(np.zeros((2, 5)))
-    history.clock_hz[0] = [1.0, 1.0, 2.0, 2.0, 9.0]
-    history.accepted[0, 4] = False
-    history.epoch[0, :2] = -1
-    clock = usual_clock(replace(history), np.zeros(2, np.int64))
-    assert clock.tolist() == [2.0, HZ]

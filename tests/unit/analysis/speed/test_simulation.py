@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from benchmarks.simulation.goals import BASE, Proportion, Scenario, detection, quiet
 from benchmarks.simulation.season import SUITE, Season, Shape
 from benchmarks.simulation.tables import Goal
+from orchestrator.analysis.speed.rule import Rule
 from orchestrator.history.history import History
 from orchestrator.verdicts.nights import load
 
@@ -44,6 +46,18 @@ def test_nights_without_change_raise_no_alarm() -> None:
         assert nothing.screened.hits <= 3
         assert nothing.below.share < 0.003
         assert nothing.alarms.hits == 0
+
+
+def test_a_small_farm_raises_no_alarm_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of a hundred of its samples would pay for no second look."""
+    hard = Scenario("small", HARD, swaps=True)
+    assert quiet(hard, nights=60, seed=3, variants=30).alarms.hits == 0
+
+    def share(rule: Rule, measured: int) -> float:
+        return rule.budget * measured
+
+    monkeypatch.setattr(Rule, "samples_for_confirmation", share)
+    assert quiet(hard, nights=60, seed=3, variants=30).alarms.hits > 2
 
 
 def test_proportions_have_exact_intervals() -> None:

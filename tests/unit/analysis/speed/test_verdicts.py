@@ -10,7 +10,7 @@ from orchestrator.analysis.speed.analyse import Matrix, NightAnalysis, analyse
 from orchestrator.analysis.speed.baseline import History, Tonight
 from orchestrator.analysis.speed.plan import Plan, plan
 from orchestrator.analysis.speed.rows import Floats, Ints
-from orchestrator.analysis.speed.rule import RULE
+from orchestrator.analysis.speed.rule import RULE, Rule
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed, Turns, Verdicts, verdicts
 from tests.unit.analysis.speed.made import past, tonight
 
@@ -58,13 +58,12 @@ def judged(
     log_ns: Floats,
     answer: int | None = None,
     *,
-    budget: int = 10**9,
     second: Floats | None = None,
     on: tuple[int, ...] = (0, 1, 2),
 ) -> tuple[Verdicts, NightAnalysis, Plan]:
     """``answer``: of each comparison in turns on the phones ``on``; −1 on the others. None: none was made."""
     night = farm.run(log_ns)
-    chosen = plan(farm.matrix, night, budget)
+    chosen = plan(farm.matrix, night, 10**9)
     turns = Turns.none(SERIES)
     if answer is not None:
         here = np.isin(farm.matrix.device, on)
@@ -100,9 +99,14 @@ def test_a_finding_that_measuring_in_turns_denies_is_not_the_code() -> None:
     assert found.not_the_code[CASE]
 
 
-def test_a_finding_beyond_the_budget_stands_unconfirmed() -> None:
+def nothing(_rule: Rule, _measured: int) -> float:
+    return 0.0
+
+
+def test_a_finding_beyond_the_budget_stands_unconfirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rule, "samples_for_confirmation", nothing)
     farm = made()
-    found, _, chosen = judged(farm, moved(farm.log_ns, 0.06), budget=0)
+    found, _, chosen = judged(farm, moved(farm.log_ns, 0.06))
     assert (chosen.tests.sum(), chosen.unpaid >= 1) == (0, True)
     assert said(found) is Speed.REGRESSED
     assert not found.confirmed[CASE]
