@@ -26,6 +26,7 @@ from orchestrator.domain.results import RunResults
 from reports.best.build import build_best
 from reports.changes.build import build_changes, socs_of
 from reports.changes.evidence import Row
+from reports.changes.naming import Names
 from reports.clocks import device_notes
 from reports.findings import Logs, findings
 from reports.labels import Labels
@@ -102,6 +103,7 @@ def build_report(
         trials=judgement.trials,
         labels=short,
         common=labels.common,
+        case_names=Names({i: info.case for i, info in known.items()} if comparison is not None else {}),
         logs=builder.logs.files,
         pairs=builder.pairs,
         shared=builder.shared,
@@ -205,7 +207,7 @@ class _Builder:
             hints=tuple(hints),
             pruned=_pruned(results, device.device_id, self._probe_ids),
             other_apis=tuple(other_apis(p for p in results.pruned if p.device_id == device.device_id)),
-            changes=tuple(sorted(self._changes[device.device_id], key=_importance)),
+            changes=tuple(self._changes[device.device_id]),
             pairs=tuple(p for p in self.pairs if device.device_id in (p.gles.device_id, p.vulkan.device_id)),
             rooflines=charts(found_ceilings, variants, self._labels),
             precision=precisions,
@@ -248,8 +250,3 @@ def _pruned(results: RunResults, device_id: str, probes: frozenset[str]) -> tupl
             groups["; ".join(pruned.reasons)].append(pruned.case_id)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     return tuple(PrunedGroup(reason, len(ids), tuple(ids[:MAX_LISTED])) for reason, ids in ordered)
-
-
-def _importance(change: Change) -> tuple[bool, bool, float]:
-    """Changed verdicts, then notable ones, slowest first."""
-    return (not change.verdict_changed, not change.notable, -(change.ratio or 0.0))

@@ -27,6 +27,7 @@ from orchestrator.domain.trial import Numerics
 from orchestrator.domain.verdict import Verdict
 from reports.best.model import BestPages
 from reports.changes.model import Changes
+from reports.changes.naming import Names
 from reports.roofline import RoofChart
 
 
@@ -267,6 +268,8 @@ class ReportModel:
     """Case id → its short name in this report, of both runs."""
     common: Mapping[str, str]
     """What every case of this run has in common; left out of the short names."""
+    case_names: Names
+    """Of the cases of two compared runs, by what varies within each kernel; empty without a second run."""
     logs: dict[str, str]
     """File name (below the report's folder) → whole log."""
     pairs: tuple[PairTable, ...]

@@ -1,6 +1,5 @@
 """ReportModel → tables for a terminal. Texts are rich.Text: markup in names is never interpreted."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -10,7 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.analysis.compare import PROVISIONAL, Change
+from orchestrator.analysis.one_sided import by_reason
 from orchestrator.analysis.outcome import Outcome
+from orchestrator.analysis.words import plural
+from reports.changes.words import change
 from reports.clocks import mark, median_words
 from reports.model import BestGroup, BestRow, Finding, ReportModel
 from reports.numbers import DASH, duration, percent, ratio, significant
@@ -219,19 +221,19 @@ def one_sided_lines(model: ReportModel) -> RenderableType:
         return Text("")
     parts: list[RenderableType] = []
     for run, items in ((comparison.before, comparison.missing), (comparison.after, comparison.new)):
-        groups = Counter((item.device_id, item.why) for item in items)
+        groups = by_reason(items)
         if groups:
             parts += [Text(), _text(_more(f"Only in {run.run_id}", len(groups)), "bold")]
-        for (device, why), n in groups.most_common(MAX_ROWS):
-            parts.append(_text(f"{device}: {n} {'case' if n == 1 else 'cases'}: {why}"))
+        for group in groups[:MAX_ROWS]:
+            parts.append(_text(f"{group.device_id}: {plural(len(group.items), 'case')}: {group.why}"))
     return Group(*parts)
 
 
 def _changes(title: str, changes: Sequence[Change], model: ReportModel) -> Table:
     table = _table(
         title,
-        ("Device", "Case", "Verdict", "Before", "After", "Ratio", "Cause"),
-        numeric=("Before", "After", "Ratio"),
+        ("Device", "Case", "Verdict", "Before", "After", "Change", "Cause"),
+        numeric=("Before", "After", "Change"),
     )
     for c in changes:
         verdict = (
@@ -243,11 +245,11 @@ def _changes(title: str, changes: Sequence[Change], model: ReportModel) -> Table
         after = duration(c.after.median_ns if c.after is not None else None)
         texts = (
             c.device_id,
-            model.labels[c.case_id],
+            model.case_names.short(c.case_id),
             verdict,
             before,
             after,
-            c.not_comparable or ratio(c.ratio),
+            c.not_comparable or change(c.effect),
             DASH if c.cause == "none" else c.cause,
         )
         table.add_row(*(_text(t) for t in texts))

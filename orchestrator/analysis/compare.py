@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import isfinite, log, nan
 from typing import Literal
 
 from orchestrator.analysis.clocks import trial_clock
@@ -97,6 +98,11 @@ class Change:
         return self.after.median_ns / self.before.median_ns
 
     @property
+    def effect(self) -> float:
+        """Log of the ratio: 0.05 is 5 % slower; NaN without one."""
+        return log(self.ratio) if self.ratio else nan
+
+    @property
     def moved(self) -> bool:
         """Worth a look: more than 5 % and more than both spreads."""
         if self.ratio is None or self.before is None or self.after is None:
@@ -105,12 +111,25 @@ class Change:
         return not 1 / (1 + noise) <= self.ratio <= 1 + noise
 
     @property
+    def blamed(self) -> bool:
+        """Another verdict about the kernel: lost infrastructure says nothing about it."""
+        return self.verdict_changed and Verdict.INFRA not in (self.verdict_before, self.verdict_after)
+
+    @property
+    def became_wrong(self) -> bool:
+        return self.blamed and self.verdict_after.blames_kernel and not self.verdict_before.blames_kernel
+
+    @property
+    def other_bits(self) -> bool:
+        """From the same code."""
+        return self.hash_changed is True and not self.code_changed
+
+    @property
     def notable(self) -> bool:
         """Worth a line: another verdict about the kernel, a moved time, or other bits from the same code."""
-        blame = self.verdict_changed and Verdict.INFRA not in (self.verdict_before, self.verdict_after)
         if self.probe:
-            return blame
-        return blame or self.moved or (self.hash_changed is True and not self.code_changed)
+            return self.blamed
+        return self.blamed or self.moved or self.other_bits
 
     @property
     def cause(self) -> Literal["code", "driver", "device", "environment", "none"]:
@@ -133,6 +152,8 @@ class Comparison:
     after: RunInfo
     epochs: tuple[EpochChange, ...]
     changes: tuple[Change, ...]
+    """What is worth a look first: another verdict (worse, then as bad, then better), other bits from the same
+    code, then the largest change of time, either way."""
     new: tuple[OneSided, ...]
     missing: tuple[OneSided, ...]
     compiler_changed: bool = False
@@ -185,7 +206,7 @@ def compare(before: RunResults, after: RunResults) -> Comparison:
         before=before.run,
         after=after.run,
         epochs=tuple(epochs),
-        changes=tuple(changes),
+        changes=tuple(sorted(changes, key=_order)),
         new=Absences(after, before).of(k for k in new_trials if k not in old_trials),
         missing=Absences(before, after).of(k for k in old_trials if k not in new_trials),
         compiler_changed=_compiler_changed(before.run, after.run),
@@ -256,6 +277,20 @@ def _change(
         replays=replays,
         clock_states=any(trial_clock(t).states for t in (old, new)),
     )
+
+
+def _order(change: Change) -> tuple[bool, int, float]:
+    bad_before, bad_after = _badness(change.verdict_before), _badness(change.verdict_after)
+    if change.blamed:
+        kind = 0 if bad_after > bad_before else 1 if bad_after == bad_before else 2
+    else:
+        kind = 3 if change.other_bits else 4
+    return not change.notable, kind, -abs(change.effect) if isfinite(change.effect) else 0.0
+
+
+def _badness(verdict: Verdict) -> int:
+    """Right, refused with a reason, wrong."""
+    return 0 if verdict is Verdict.PASS else 2 if verdict.blames_kernel else 1
 
 
 def _compiler_changed(before: RunInfo, after: RunInfo) -> bool:

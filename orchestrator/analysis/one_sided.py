@@ -1,5 +1,6 @@
 """Cases that only one of two runs measured on a device, and why the other one did not."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -21,6 +22,24 @@ class OneSided:
     gone: bool = False
     """Dropped by the plan: the other run's list of missing results does not name it, nor another device's
     result stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentGroup:
+    """Cases of one device that the other run does not have for one reason."""
+
+    device_id: str
+    why: str
+    items: tuple[OneSided, ...]
+
+
+def by_reason(items: Iterable[OneSided]) -> tuple[AbsentGroup, ...]:
+    """The largest group first."""
+    groups: dict[tuple[str, str], list[OneSided]] = defaultdict(list)
+    for item in items:
+        groups[item.device_id, item.why].append(item)
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    return tuple(AbsentGroup(device, why, tuple(own)) for (device, why), own in ordered)
 
 
 class Absences:

@@ -162,6 +162,44 @@ def test_one_sided_cases_say_why() -> None:
     assert [n.label for n in compare(before, now).new] == [POINT.label]
 
 
+def test_changes_are_in_the_order_of_what_a_reader_must_see() -> None:
+    pass_, wrong, crashed, infra = Verdict.PASS, Verdict.MISMATCH, Verdict.CRASHED, Verdict.INFRA
+    rows = [
+        # name, verdicts, times in ms, bits: before and after
+        ("same", pass_, pass_, (10.0, 10.1), "aa"),
+        ("lost", pass_, infra, (10.0, 10.0), "aa"),
+        ("a little slower", pass_, pass_, (10.0, 11.0), "aa"),
+        ("much faster", pass_, pass_, (10.0, 5.0), "aa"),
+        ("slower", pass_, pass_, (10.0, 18.0), "aa"),
+        ("other bits", pass_, pass_, (10.0, 10.0), "ab"),
+        ("better", wrong, pass_, (10.0, 10.0), "aa"),
+        ("as bad", wrong, crashed, (10.0, 10.0), "aa"),
+        ("worse", pass_, wrong, (10.0, 10.0), "aa"),
+    ]
+    points = {name: case(tile=f"{n}x8") for n, (name, *_) in enumerate(rows, start=1)}
+
+    def run(at: int) -> list[Trial]:
+        return [
+            replace(
+                passing(points[name], "local-1", timing(round(ms[at] * 1e6)), bits=bits[at]),
+                verdict=(old, new)[at],
+            )
+            for name, old, new, ms, bits in rows
+        ]
+
+    known = list(points.values())
+    found = compare(
+        results(trials=run(0), points=known, run=run_info(PREVIOUS_RUN_ID)),
+        results(trials=run(1), points=known),
+    )
+    names = {p.case_id: name for name, p in points.items()}
+    assert [names[c.case_id] for c in found.changes] == [
+        "worse", "as bad", "better", "other bits", "much faster", "slower", "a little slower", "same", "lost",
+    ]  # fmt: skip
+    assert [names[c.case_id] for c in found.changes if c.became_wrong] == ["worse"]
+    assert [names[c.case_id] for c in found.slowdowns(1.05)] == ["slower", "a little slower"]
+
+
 def _probed_runs(before: Trial, after: Trial) -> Comparison:
     infos = [probe_info(fma_case())]
     old = results(trials=[before], infos=infos, run=run_info(PREVIOUS_RUN_ID))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.analysis.compare import compare
-from orchestrator.analysis.one_sided import OneSided
+from orchestrator.analysis.one_sided import OneSided, by_reason
 from orchestrator.domain.results import Excluded, Missing, Pruned, RunResults
 from orchestrator.domain.verdict import Verdict
 from tests.results_fixture import case, device, passing, results, run_info
@@ -69,3 +69,12 @@ def test_another_phone_of_the_soc_stands_for_it() -> None:
     now = results(trials=[passing(OTHER, "local-2")], points=[OTHER], devices=[device("local-1"), twin])
     assert gone(now).why == "measured on the twin in the other run, which has the same SoC"
     assert not gone(now).gone
+
+
+def test_one_reason_on_one_device_is_one_group_the_largest_first() -> None:
+    items = [OneSided("b", "1", "", "pruned"), *(OneSided("a", str(n), "", "device gone") for n in range(3))]
+    groups = by_reason([*items, OneSided("a", "9", "", "pruned")])
+    assert [(g.device_id, g.why, len(g.items)) for g in groups] == [
+        ("a", "device gone", 3), ("b", "pruned", 1), ("a", "pruned", 1),
+    ]  # fmt: skip
+    assert by_reason([]) == ()

@@ -1,12 +1,17 @@
 """The page of ``tilefarm compare``."""
 
 from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
+from orchestrator.domain.results import RunResults
+from orchestrator.domain.verdict import Verdict
 from reports.build import build_report
 from reports.comparison import render_comparison
-from tests.results_fixture import TODAY, case, passing, results, run_info, timing
+from reports.terminal import changes_table
+from tests.results_fixture import TODAY, case, device, passing, results, run_info, timing
 from tests.unit.reports.hostile import ALL, hostile, hostile_previous
 from tests.unit.reports.pages import Page
 from tests.unit.reports.sample import sample, sample_previous
@@ -33,13 +38,56 @@ def test_the_worst_and_the_gaps_come_first() -> None:
         "2 cases in both runs: 1 above the bound of ×1.10, 1 worth a look, 1 only before, 1 only after."
     )
     assert [h.attributes["id"] for h in page.all("h2")] == [
-        "only-before", "slower", "notable", "only-after", "runs",
+        "notable", "slower", "only-before", "only-after", "runs",
     ]  # fmt: skip
-    assert "×1.30 slower" in page.all("table")[0].text
-    assert "tile=32x8" in page.all("ul")[0].text
-    others = page.all("details")[0]
-    assert others.all("summary")[0].text == "All others: 1"
-    assert "tile=16x8" in others.text
+    assert "30.0 % slower" in page.all("table")[0].text.replace("\u00a0", " ")
+    folded = page.all("details")
+    assert [d.all("summary")[0].text for d in folded] == [
+        "All others: 1",
+        "What names leave out: the same for all cases of a kernel",
+        "llvmpipe (LLVM 15.0.6, 256 bits): 1 case: not planned in the other run",
+        "llvmpipe (LLVM 15.0.6, 256 bits): 1 case: not planned in the other run",
+    ]
+    names = [folded[n].all("code")[0] for n in (0, 2)]
+    assert [name.text for name in names] == ["attention_flash 16x8", "attention_flash 32x8"]
+    assert "tile=16x8" in names[0].attributes["title"].split(" ")
+    assert "seq=512" in names[0].attributes["title"].split(" ")
+    assert "seq=512" in folded[1].text
+
+
+def two_runs(*, phones: int, steady: int) -> tuple[RunResults, RunResults]:
+    """Many times that moved on the first phone, one result that became wrong on the last one, and a phone
+    that only the first run has."""
+    points = [case(tile=f"{n}x8") for n in range(1, steady + 1)]
+    ids = [f"local-{n}" for n in range(phones)]
+    before = [passing(p, i, timing(10_000_000)) for p in points for i in [*ids, "gone"]]
+    after = [passing(p, i, timing(12_000_000 if i == ids[0] else 10_000_000)) for p in points for i in ids]
+    after[-1] = replace(after[-1], verdict=Verdict.MISMATCH)
+    return (
+        results(trials=before, points=points, devices=[device(i) for i in [*ids, "gone"]], run=BEFORE.run),
+        results(trials=after, points=points, devices=[device(i) for i in ids]),
+    )
+
+
+def test_what_became_wrong_is_the_first_row_and_one_phone_that_is_gone_is_one_line() -> None:
+    before, after = two_runs(phones=3, steady=30)
+    model = build_report(after, before, TODAY)
+    page = Page(render_comparison(model))
+    assert page.all("h1")[0].text == (
+        "90 cases in both runs: 1 became wrong, 31 worth a look, 30 only before."
+    )
+    first, *others = page.all("table")[0].all("tr")[1:]
+    assert "pass → mismatch" in first.text
+    assert all("20.0 % slower" in row.text.replace("\u00a0", " ") for row in others)
+    only = [d for d in page.all("details") if "device not in the other run" in d.text]
+    assert [d.all("summary")[0].text for d in only] == ["gone: 30 cases: device not in the other run"]
+    file = StringIO()
+    Console(file=file, width=200).print(changes_table(model))
+    lines = file.getvalue().splitlines()
+    assert "(first 15 of 31)" in lines[0]
+    assert "pass → mismatch" in lines[2]
+    said = "local-0 attention_flash 1x8 pass 10.0 ms 12.0 ms 20.0 % slower environment"
+    assert lines[3].split() == said.split()
 
 
 def test_the_page_stands_alone() -> None:

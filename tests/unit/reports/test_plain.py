@@ -86,7 +86,7 @@ def test_every_case_beyond_the_bound_is_listed_however_quiet() -> None:
     assert not any(c.notable for c in model.slow)
     text = _terminal(model)
     listing = text[text.index("Slower than the bound of ×1.02 (30; provisional") :]
-    assert all(f"tile={n}x8 " in listing for n in range(1, 31))
+    assert all(f"attention_flash {n}x8 " in listing for n in range(1, 31))
     assert render_markdown(model).count("slower than the bound of ×1.02: ") == 20
     assert "- and 10 more" in render_markdown(model)
 
