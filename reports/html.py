@@ -15,6 +15,7 @@ from orchestrator.analysis.outcome import Outcome
 from orchestrator.analysis.pairs import API_AXIS, Pair
 from orchestrator.analysis.words import plural
 from orchestrator.domain.case import Case, axis_text
+from orchestrator.domain.finding import EVERYTHING
 from reports import clocks, numbers, roofline
 from reports.best.model import BestPage
 from reports.changes import words
@@ -141,6 +142,7 @@ def shared_names(model: ReportModel) -> dict[str, object]:
         "night": words.night,
         "long_night": words.long_night,
         "effect": words.change,
+        "everything": EVERYTHING,
         "plural": plural,
         "verdicts": words.VERDICTS,
         "shapes": SHAPES,
@@ -212,7 +214,8 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
 
 
 def _finalize(value: object) -> object:
-    """Strings are made visible; Markup (built by our own templates from escaped parts) passes."""
+    """Strings are made visible, and sizes kept in one line; Markup (built by our own templates from escaped
+    parts) passes."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return visible(value)
+    return words.tied(visible(value))

@@ -58,7 +58,7 @@ def build_changes(
         for number, f in enumerate(own[:MAX_DETAILS], 1)
     }
     places = replace(places, anchors=anchors)
-    every_card = cards(found, names, places)
+    every_card = cards(found, names, places, series)
     rows: dict[str, list[SeriesRow]] = defaultdict(list)
     devices: dict[str, list[DeviceNight]] = defaultdict(list)
     for row in found.series:
@@ -78,7 +78,7 @@ def build_changes(
         sorted_rows = by_importance(rows[soc], drifts)
         links = {f.case_id: anchors[f.finding_id] for f in reversed(own) if f.finding_id in anchors}
         tallies = _tallies(sorted_rows, own, len(drifts))
-        own_cards = tuple(c for card in every_card if (c := on_page(card, soc, found)) is not None)
+        own_cards = tuple(c for card in every_card if (c := on_page(card, soc, found, series)) is not None)
         shift, last = common_shift(devices[soc], found.nights)
         socs.append(
             SocChanges(

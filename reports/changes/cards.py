@@ -9,6 +9,7 @@ from statistics import fmean, median
 
 from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import EVERYTHING, Finding, Findings, Group, SeriesRow
+from reports.changes.evidence import Row, nights, nmse_history, phones
 from reports.changes.loose import loose_groups
 from reports.changes.model import Card, Entry, Part, Spark
 from reports.changes.naming import Names
@@ -21,6 +22,7 @@ from reports.changes.words import (
     night,
     readable,
 )
+from reports.svg.history import LEAST_DECADES
 from reports.svg.sparkline import sparkline
 
 MAX_DETAILS = 40
@@ -74,31 +76,32 @@ def every_group(
     return [*made, *loose_groups(alone, names, phones)]
 
 
-def cards(found: Findings, names: Names, places: Places) -> tuple[Card, ...]:
+def cards(
+    found: Findings, names: Names, places: Places, series: Mapping[str, Sequence[Row]]
+) -> tuple[Card, ...]:
     """What nobody decided about first, then by number of findings and size; slower and faster alike."""
     history = {(r.soc, r.case_id): r for r in found.series}
     made = [
-        _card(found, group, own, names, places, history)
+        _card(found, group, own, names, places, history, series)
         for group, own in every_group(found, names, places.phones)
     ]
     made.sort(key=lambda card: (card.settled, -_weight(card), -max(map(_size_of, card.entries), default=0.0)))
     return tuple(replace(card, anchor=f"g{number}") for number, card in enumerate(made, 1))
 
 
-def on_page(card: Card, soc: str, found: Findings) -> Card | None:
+def on_page(card: Card, soc: str, found: Findings, series: Mapping[str, Sequence[Row]]) -> Card | None:
     """The card as the page of one SoC shows it: its findings, the other SoCs as a list; None: none there."""
     own = tuple(e for e in card.entries if e.finding.soc == soc)
     if not own:
         return card if not card.entries and soc in (card.group.soc, *card.group.socs) else None
     history = {(r.soc, r.case_id): r for r in found.series if r.soc == soc}
-    rows = [history[soc, e.finding.case_id].history for e in own if (soc, e.finding.case_id) in history]
     return replace(
         card,
         share=f"{plural(len(own), 'finding')} here" if card.parts else card.share,
         change=_said(card.group, [e.finding for e in own]),
         entries=own,
         parts=tuple(p for p in card.parts if p.soc != soc),
-        spark=card.spark if card.whole else _spark(rows, found.nights),
+        spark=card.spark if card.whole else _drawn([e.finding for e in own], found, history, series),
         confirmed=_confirmed([e.finding for e in own]),
     )
 
@@ -141,14 +144,9 @@ def _card(
     names: Names,
     places: Places,
     history: Mapping[tuple[str, str], SeriesRow],
+    series: Mapping[str, Sequence[Row]],
 ) -> Card:
-    rows = [history[f.soc, f.case_id].history for f in own if (f.soc, f.case_id) in history]
-    what, whole = "variant", not own or own[0].case_id == EVERYTHING
-    if whole:
-        only = {f.device_id for f in own} - {""}
-        in_soc = [d for d in found.devices if d.soc in (group.soc, *group.socs)]
-        rows = [d.shift for d in in_soc if not only or d.device_id in only]
-        what = "phone"
+    whole = not own or own[0].case_id == EVERYTHING
     since = group.since or min((f.since for f in own if f.since), default="")
     sentence = _sentence(group.sentence, found.nights, names, places.phones)
     return Card(
@@ -160,7 +158,7 @@ def _card(
         change=_said(group, own),
         entries=tuple(entry(f, names, places) for f in own),
         parts=_parts(group, own, places),
-        spark=_spark(rows, found.nights, what),
+        spark=_together(group, own, found) if whole else _drawn(own, found, history, series),
         settled=bool(own) and all(places.settled(f) for f in own),
         whole=whole,
         cause=cause_words(group.cause, group.changed),
@@ -190,7 +188,7 @@ def _sentence(text: str, runs: Sequence[str], names: Names, phones: Mapping[str,
 
 def _share(group: Group, own: Sequence[Finding], *, whole: bool) -> str:
     if whole:
-        return "all together"
+        return ""
     if group.named > 1:
         return f"{len(own)} of {plural(group.named, 'variant')}"
     return plural(len(own), "finding")
@@ -206,17 +204,46 @@ def _said(group: Group, own: Sequence[Finding]) -> str:
     return "" if own or not group.effect else change(group.effect)
 
 
-def _spark(every: Iterable[Sequence[float]], runs: Sequence[str], what: str = "variant") -> Spark | None:
-    """Mean over the group's cases, night by night."""
+def _drawn(
+    own: Sequence[Finding],
+    found: Findings,
+    history: Mapping[tuple[str, str], SeriesRow],
+    series: Mapping[str, Sequence[Row]],
+) -> Spark | None:
+    """Latency of findings of speed; NMSE of the others, where their trials are at hand."""
+    if own[0].kind == "speed":
+        rows = [history[f.soc, f.case_id].history for f in own if (f.soc, f.case_id) in history]
+        return _spark(rows, found.nights, "variant")
+    errors: list[list[float]] = []
+    for finding in own:
+        seen = nights(series.get(finding.finding_id, ()))
+        errors += [nmse_history(finding, seen, found.nights, device) for device in phones(seen)]
+    mean = mean_history([e for e in errors if any(map(math.isfinite, e))] or [[]])
+    known = [v for v in mean if math.isfinite(v)]
+    if not known:
+        return None
+    low, high, last = (f"×{10 ** min(v, 30.0):.3g}" for v in (min(known), max(known), known[-1]))
+    words = f"NMSE against its baseline, {low} to {high}, last {last}"
+    picture = sparkline(mean, words, stretch=True, floor=LEAST_DECADES / 2, ceiling=math.inf)
+    return Spark(picture, night(found.nights[0]), night(found.nights[-1]), "NMSE")
+
+
+def _together(group: Group, own: Sequence[Finding], found: Findings) -> Spark | None:
+    """What all variants of the phones did together."""
+    only = {f.device_id for f in own} - {""}
+    in_soc = [d for d in found.devices if d.soc in (group.soc, *group.socs)]
+    return _spark([d.shift for d in in_soc if not only or d.device_id in only], found.nights, "phone")
+
+
+def _spark(every: Iterable[Sequence[float]], runs: Sequence[str], what: str) -> Spark | None:
+    """Mean over variants or phones, night by night."""
     histories = [h for h in every if any(math.isfinite(v) for v in h)]
     if not histories:
         return None
     mean = mean_history(histories)
     words = f"mean of {plural(len(histories), what)}: {history_words(mean)}"
-    axis = runs[-len(mean) :]
-    return Spark(
-        sparkline(mean, words, stretch=True), night(axis[0]) if axis else "", night(axis[-1]) if axis else ""
-    )
+    axis = runs[-len(mean) :] or [""]
+    return Spark(sparkline(mean, words, stretch=True), night(axis[0]), night(axis[-1]), "latency")
 
 
 def mean_history(histories: Sequence[Sequence[float]]) -> list[float]:

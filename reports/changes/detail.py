@@ -7,10 +7,10 @@ from orchestrator.domain.finding import EVERYTHING, Finding, Findings, PhoneChan
 from orchestrator.domain.results import RunResults
 from reports.changes import places, samples
 from reports.changes.events import Event, events
-from reports.changes.evidence import Night, Row, nights, phones
+from reports.changes.evidence import Night, Row, against_baseline, nights, nmse_history, phones
 from reports.changes.facts import facts
 from reports.changes.model import Chart, Detail, Entry, Numbers, Phone, Turns
-from reports.changes.words import long_night, night, readable
+from reports.changes.words import chance, long_night, night, readable
 from reports.findings import repro_command
 from reports.numbers import plain, significant, units
 from reports.svg.history import Line, history_chart, lettered
@@ -55,7 +55,9 @@ class Details:
             sentence=readable(finding.detail, self._found.nights, self._names),
             facts=facts(entry),
             phones=tuple(Phone(self._names.get(p.device_id, p.device_id), p) for p in finding.phones),
-            duels=tuple(Turns(self._names.get(d.device_id, d.device_id), d) for d in finding.duels),
+            duels=tuple(
+                Turns(self._names.get(d.device_id, d.device_id), d, chance(d.p)) for d in finding.duels
+            ),
             history=self._history(entry, lines, runs, told),
             lines=tuple(line.name for line in lines),
             events=self._events(runs, told),
@@ -115,22 +117,14 @@ class Details:
         return sorted(phones(seen), key=lambda d: -sizes.get(d, 0.0))[:MAX_LINES]
 
     def _line(self, finding: Finding, seen: Sequence[Night], runs: Sequence[str], device: str) -> Line:
-        def value(n: Night) -> float:
-            if finding.kind == "speed":
-                return math.log(n.latency_ns) if n.latency_ns > 0 else math.nan
-            return math.log10(n.nmse) if n.nmse > 0 else math.nan
-
-        own = {n.run_id: value(n) for n in seen if n.device_id == device}
-        base = [own[r] for r in finding.baseline if math.isfinite(own.get(r, math.nan))]
-        if not base:
-            base = [
-                v for r, v in own.items() if math.isfinite(v) and (not finding.since or r < finding.since)
-            ]
-        if not base:
-            base = [v for v in own.values() if math.isfinite(v)]
-        middle = sorted(base)[len(base) // 2] if base else math.nan
-        values = tuple(own.get(run, math.nan) - middle for run in runs)
-        return Line(self._names.get(device, device), values)
+        if finding.kind == "speed":
+            own = {
+                n.run_id: math.log(n.latency_ns) for n in seen if n.device_id == device and n.latency_ns > 0
+            }
+            values = against_baseline(finding, own, runs)
+        else:
+            values = nmse_history(finding, seen, runs, device)
+        return Line(self._names.get(device, device), tuple(values))
 
     def _shifts(self, finding: Finding) -> list[Line]:
         """What all variants of a phone did together, of the finding's phones."""

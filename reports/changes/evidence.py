@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
+from orchestrator.domain.finding import Finding
+
 Row = Mapping[str, Any]
 """One trial as the history keeps it (orchestrator/history/trial_rows.py); columns may be missing."""
 
@@ -48,6 +50,23 @@ def nights(rows: Iterable[Row]) -> tuple[Night, ...]:
         if _text(row, "run_id"):
             last[_text(row, "run_id"), _text(row, "device_id")] = row
     return tuple(_night(row) for row in last.values())
+
+
+def nmse_history(finding: Finding, found: Sequence[Night], runs: Sequence[str], device: str) -> list[float]:
+    """log10 of one phone's NMSE over its baseline's, run by run."""
+    own = {n.run_id: math.log10(n.nmse) for n in found if n.device_id == device and n.nmse > 0}
+    return against_baseline(finding, own, runs)
+
+
+def against_baseline(finding: Finding, own: Mapping[str, float], runs: Sequence[str]) -> list[float]:
+    """Run → logarithm of one phone's value, as differences to the middle of the finding's baseline nights;
+    of those before it, or of all, where none of the baseline is there."""
+    known = {r: v for r, v in own.items() if math.isfinite(v)}
+    base = [known[r] for r in finding.baseline if r in known]
+    base = base or [v for r, v in known.items() if not finding.since or r < finding.since]
+    base = base or list(known.values())
+    middle = sorted(base)[len(base) // 2] if base else math.nan
+    return [known.get(run, math.nan) - middle for run in runs]
 
 
 def phones(found: Sequence[Night]) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ import math
 from orchestrator.domain.finding import EVERYTHING, Finding
 from reports.changes.events import differences
 from reports.changes.model import Entry
-from reports.changes.words import CONFIRMED, cause_words, change, long_night
-from reports.numbers import significant
+from reports.changes.words import CONFIRMED, cause_words, chance, change, long_night
 
 Fact = tuple[str, str]
 
@@ -20,7 +19,7 @@ def facts(entry: Entry) -> tuple[Fact, ...]:
     if finding.kind == "speed" and math.isfinite(finding.low) and math.isfinite(finding.high):
         found.append(("95 % interval", f"{change(finding.low)} to {change(finding.high)}"))
     if finding.kind == "speed" and finding.case_id != EVERYTHING:
-        found.append(("False discovery rate", f"q = {significant(finding.q, 2)}"))
+        found.append(("False discovery rate", f"q {chance(finding.q, '= ')}"))
     found.append(("Second measurement", CONFIRMED[finding.confirmed]))
     if finding.case_id == EVERYTHING:
         return tuple(found)

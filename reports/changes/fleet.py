@@ -50,4 +50,4 @@ def common_shift(devices: Sequence[DeviceNight], runs: Sequence[str]) -> tuple[S
     mean = mean_history(known)
     axis = runs[-len(mean) :] or [""]
     words = f"common shift, mean of {plural(len(known), 'phone')}: {history_words(mean)}"
-    return Spark(sparkline(mean, words), night(axis[0]), night(axis[-1])), signed(mean[-1])
+    return Spark(sparkline(mean, words), night(axis[0]), night(axis[-1]), "common shift"), signed(mean[-1])

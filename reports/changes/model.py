@@ -60,6 +60,8 @@ class Spark:
     picture: Markup
     first: str
     last: str
+    what: str
+    """Its axis: ``latency``, ``NMSE``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Card:
     title: str
     """What the findings share and where: ``sgemm on all 5 SoCs``."""
     share: str
-    """``15 of 15 variants``, ``all together``, ``1 finding``."""
+    """``15 of 15 variants``, ``1 finding``; empty where ``title`` says it."""
     sentence: str
     """All of that in one, for a page's head and where there are no cards."""
     change: str
@@ -118,6 +120,7 @@ class Turns:
 
     name: str
     duel: InTurns
+    p: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ from reports.changes.evidence import Night
 from reports.changes.model import Chart
 from reports.changes.words import long_night
 from reports.svg.scale import around
-from reports.svg.strip import Sample, counts, sample_strip, sensor_strip
+from reports.svg.strip import Sample, counts, sample_strip, sensor_range, sensor_strip
 
 SAME_CLOCK = 0.05
 """Readings this close to the night's clock are of its state; as analysis/clocks.py has it."""
+LEAST_RANGE = 0.04
+"""Of the axis of samples, as a share of the largest one: ticks with three digits differ."""
 
 
 def strips(
@@ -29,7 +31,8 @@ def strips(
         return ()
     earlier = [n for n in own if n.run_id < (since or run_id)]
     shown = ([("before", earlier[-1])] if earlier else []) + [("after", after)]
-    low, high = around([v for _, n in shown for v in n.samples_ns])
+    every = [v for _, n in shown for v in n.samples_ns if math.isfinite(v)]
+    low, high = around(every, least=LEAST_RANGE * max(every, default=0.0))
     made: list[tuple[str, tuple[Chart, ...]]] = []
     for when, n in shown:
         marked = states(n, ceiling_c)
@@ -38,10 +41,11 @@ def strips(
         charts = [Chart(counts(marked), sample_strip(ident, f"Samples {when}", marked, low, high))]
         if _some(n.gpu_hz):
             mhz = [v / 1e6 for v in n.gpu_hz]
-            charts.append(Chart("GPU clock", sensor_strip(f"{ident}-c", f"GPU clock {when}", mhz, "MHz", 0)))
+            told = f"GPU clock, {sensor_range(mhz, 'MHz', 0)}"
+            charts.append(Chart(told, sensor_strip(f"{ident}-c", f"GPU clock {when}", mhz, "MHz", 0)))
         if _some(n.temp_c):
             picture = sensor_strip(f"{ident}-k", f"Temperature {when}", n.temp_c, "°C", 1)
-            charts.append(Chart("Temperature", picture))
+            charts.append(Chart(f"Temperature, {sensor_range(n.temp_c, '°C', 1)}", picture))
         if not _some(n.gpu_hz):
             charts[0] = Chart(f"{charts[0].caption}; the device shows no clock", charts[0].picture)
         made.append((caption, tuple(charts)))

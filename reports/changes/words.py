@@ -49,6 +49,9 @@ CAUSES = {
     "environment": "neither code nor driver changed",
 }
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+LEAST_CHANCE = 1e-9
+NO_BREAK = "\u00a0"
+_SIZE = re.compile(r"(?<=\d) (?:% )?(?:slower|faster)\b")
 _NIGHT = re.compile(r"\bnight (\d{4}-\d\d-\d\d)(?:-[\w.-]*\w)?")
 """As a scheduler calls one: date and suite."""
 CONFIRMED = {
@@ -101,7 +104,22 @@ def error_change(effect: float) -> str:
     """A log10 ratio of NMSE: ``NMSE ×2.30``; empty where none is known."""
     if not math.isfinite(effect) or not effect:
         return ""
-    return f"NMSE ×{significant(10 ** min(effect, 30.0))}"
+    factor = 10 ** min(effect, 30.0)
+    return f"NMSE ×{significant(factor, 2 if factor >= 1e4 else 3)}"
+
+
+def chance(p: float, equals: str = "") -> str:
+    """``0.0031``, ``< 1e-9``: what is smaller says no more. ``equals`` stands before a number."""
+    return (
+        f"< {LEAST_CHANCE:.0e}".replace("e-0", "e-")
+        if 0 <= p < LEAST_CHANCE
+        else f"{equals}{significant(p, 2)}"
+    )
+
+
+def tied(text: str) -> str:
+    """``2.4 % slower`` that no line ends in."""
+    return _SIZE.sub(lambda m: m[0].replace(" ", NO_BREAK), text)
 
 
 def latency(ns: float) -> str:

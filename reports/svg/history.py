@@ -15,6 +15,10 @@ from reports.svg.scale import Scale, around, percent_ticks
 
 WIDTH, HEIGHT = 660, 232
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 30, 34
+LEAST = 0.08
+"""Between the ends of an axis of log ratios."""
+LEAST_DECADES = 0.62
+"""Of NMSE: from half to double the baseline's, so that noise looks small and two ticks have room."""
 MAX_LETTERS = 26
 
 
@@ -38,7 +42,7 @@ def history_chart(
     """Events have letters that the list beside the chart explains; nights without a number a cross below."""
     picture = Picture(WIDTH, HEIGHT, "hist")
     every = [v for line in lines for v in line.values]
-    low, high = around([*every, 0.0], least=0.08)
+    low, high = around([*every, 0.0], least=LEAST if unit == "latency" else LEAST_DECADES)
     y = Scale(low, high, HEIGHT - BOTTOM, TOP)
     x = Scale(0, max(len(runs) - 1, 1), LEFT + 8, WIDTH - RIGHT - 8)
     step = (x.end - x.start) / max(len(runs) - 1, 1)

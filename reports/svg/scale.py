@@ -20,13 +20,18 @@ class Scale:
         return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
 
     def ticks(self, count: int = 4) -> list[float]:
-        """Round values inside, about ``count``: steps of 1, 2 or 5."""
+        """Round values inside, about ``count`` and two at least: steps of 1, 2 or 5."""
         span = self.high - self.low
         if not span > 0:
             return [self.low]
         raw = span / count
         size = 10.0 ** math.floor(math.log10(raw))
-        step = next(s * size for s in (1, 2, 5, 10) if s * size >= raw * 0.999)
+        wide = [s * size for s in (10, 5, 2, 1, 0.5, 0.2)]
+        start = max(i for i, step in enumerate(wide) if step >= raw * 0.999)
+        each = [self._multiples(step) for step in wide[start:]]
+        return next((found for found in each if len(found) > 1), each[-1])
+
+    def _multiples(self, step: float) -> list[float]:
         first = math.ceil(self.low / step - 1e-9)
         return [i * step for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
 

@@ -12,13 +12,20 @@ FLOOR, CEILING = 0.05, 0.5
 """The scale holds at least ±5 % and at most ±50 %: noise looks small, one outlier hides nothing."""
 
 
-def sparkline(history: Sequence[float], label: str, *, stretch: bool = False) -> Markup:
+def sparkline(
+    history: Sequence[float],
+    label: str,
+    *,
+    stretch: bool = False,
+    floor: float = FLOOR,
+    ceiling: float = CEILING,
+) -> Markup:
     """NaN: not measured that night, a gap. The last night has a dot. ``label`` says it in words.
 
     ``stretch``: fills the box that the page gives it, whatever its shape.
     """
     picture = Picture(WIDTH, HEIGHT, "sp")
-    line, dot = shapes(history)
+    line, dot = shapes(history, floor, ceiling)
     picture.path(f"M0 {HEIGHT // 2}H{WIDTH}", "z")
     if line:
         picture.path(line, "l")
@@ -27,13 +34,13 @@ def sparkline(history: Sequence[float], label: str, *, stretch: bool = False) ->
     return picture.labelled(label, stretch=stretch)
 
 
-def shapes(history: Sequence[float]) -> tuple[str, str]:
+def shapes(history: Sequence[float], floor: float = FLOOR, ceiling: float = CEILING) -> tuple[str, str]:
     """Paths of the line and of the last night's dot, to a tenth of a percent; table.js draws the same."""
     values = [round(v, 3) if math.isfinite(v) else None for v in history]
     known = [abs(v) for v in values if v is not None]
     if not known:
         return "", ""
-    top = min(max([FLOOR, *known]), CEILING)
+    top = min(max([floor, *known]), ceiling)
     step = (WIDTH - 8) / max(len(values) - 1, 1)
     points = [
         None if v is None else (4 + i * step, 12 - 10 * max(-1.0, min(1.0, v / top)))

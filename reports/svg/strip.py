@@ -54,7 +54,8 @@ def counts(samples: Sequence[Sample]) -> str:
 
 
 def sensor_strip(ident: str, title: str, values: Sequence[float], unit: str, digits: int) -> Markup:
-    """Clock or temperature through a trial; its ends are named. One of ``values`` at least is finite."""
+    """Clock or temperature through a trial; its ends are named where there is room (:func:`sensor_range`
+    says them). One of ``values`` at least is finite."""
     width, height, left = WIDTH, 46, LEFT
     picture = Picture(width, height, "strip")
     known = [v for v in values if math.isfinite(v)]
@@ -63,11 +64,15 @@ def sensor_strip(ident: str, title: str, values: Sequence[float], unit: str, dig
     y = Scale(low - room, high + room, height - 8, 8)
     x = Scale(0, max(len(values) - 1, 1), left + 8, width - RIGHT - 6)
     picture.line([(x.at(i), y.at(v)) if math.isfinite(v) else None for i, v in enumerate(values)], "sense")
-    if high - low > abs(high) * 0.005:
-        picture.text(left - 6, y.at(high) + 4, f"{high:.{digits}f} {unit}", "ax", "end")
-        if y.at(low) - y.at(high) > 13:
-            picture.text(left - 6, y.at(low) + 4, f"{low:.{digits}f} {unit}", "ax", "end")
-    else:
-        picture.text(left - 6, y.at(high) + 4, f"{high:.{digits}f} {unit}", "ax", "end")
+    if y.at(low) - y.at(high) > 13:
+        for end in (high, low):
+            picture.text(left - 6, y.at(end) + 4, f"{end:.{digits}f} {unit}", "ax", "end")
     said = f"Between {low:.{digits}f} and {high:.{digits}f} {unit} over {len(known)} samples."
     return picture.titled(ident, title, said)
+
+
+def sensor_range(values: Sequence[float], unit: str, digits: int) -> str:
+    """``35.2–36.4 °C``; ``903 MHz`` where it stays."""
+    known = [v for v in values if math.isfinite(v)]
+    low, high = (f"{v:.{digits}f}" for v in (min(known), max(known)))
+    return f"{low} {unit}" if low == high else f"{low}–{high} {unit}"

@@ -42,7 +42,7 @@
   const chip = (glyph, word, kind) => {
     const e = make("span", undefined, `chip ${kind || "soft"}`), g = make("span", glyph);
     g.setAttribute("aria-hidden", "true");
-    e.append(g, ` ${word}`);
+    e.append(g, `\u00a0${word}`);
     return e;
   };
   const signed = (v) => {

@@ -19,13 +19,13 @@ def test_card_entry_and_count_say_drifting() -> None:
     assert {t.name: t.number for t in SOC.tallies if t.number} == {"drifting": 1, "same": 4}
     assert MODEL.changes is not None
     assert {t.name: t.number for t in MODEL.changes.tallies if t.number} == {"drifting": 1}
-    assert "∿ drifting" in Page(render_changes(MODEL, SOC)).by_id("g1-t").text
+    assert "∿\u00a0drifting" in Page(render_changes(MODEL, SOC)).by_id("g1-t").text
 
 
 def test_its_row_comes_before_the_same_ones_and_says_how_far_it_is() -> None:
     first, *others = SOC.first_rows
     assert (first.series.case_id, first.series.verdict) == (CASES[0], "same")
-    assert (first.flags, first.why) == (("drifting",), "2.4 % slower since 20 Nov")
+    assert (first.flags, first.why) == (("drifting",), "2.4\u00a0%\u00a0slower since 20 Nov")
     assert not any(r.flags or r.why for r in others)
 
 
@@ -34,7 +34,7 @@ def test_the_script_can_filter_it_and_the_csv_has_it() -> None:
     row = data["rows"][0]
     assert data["flags"].index("drifting") == 5
     assert row[9] == 1 << 5
-    assert data["whys"][row[10]] == "2.4 % slower since 20 Nov"
+    assert data["whys"][row[10]] == "2.4\u00a0%\u00a0slower since 20 Nov"
     options = [o.attributes["value"] for o in Page(render_changes(MODEL, SOC)).by_id("verdict").all("option")]
     assert options[-1] == "drifting"
     assert [r["flags"] for r in csv.DictReader(SOC.csv.splitlines())] == ["drifting", "", "", ""]
