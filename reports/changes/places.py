@@ -116,9 +116,9 @@ class Places:
                 worst=worst,
                 first=first,
                 box=box,
-                told=_told(output),
+                told=_told(output, shape),
             )
-            return Chart(f"Output {output.buffer}", error_map(f"{entry.anchor}-e", plane), _told(output))
+            return Chart(f"Output {output.buffer}", error_map(f"{entry.anchor}-e", plane), plane.told)
         return None
 
     def _ceilings_of(self, device: str) -> Ceilings:
@@ -127,12 +127,16 @@ class Places:
         return self._ceilings[device]
 
 
-def _told(output: Numerics) -> str:
+def _told(output: Numerics, shape: Sequence[int]) -> str:
+    """With the whole coordinates: a map has the last two only."""
     share = percent(output.failing / output.count, 2) if output.count else "–"
     said = f"{output.failing} of {output.count} elements ({share}) outside the tolerance"
     if output.differs is not None:
         said += f"; {output.differs.count} differ between executions"
-    return said + "."
+    named = (("worst", output.worst), ("first", output.first_bad))
+    known = {n: coordinates(e.index, shape) for n, e in named if e is not None}
+    at = [f"the {n} at [{', '.join(map(str, where))}]" for n, where in known.items() if where is not None]
+    return f"{said}; {', '.join(at)}." if at else f"{said}."
 
 
 def _at(index: int | None, shape: Sequence[int]) -> tuple[int, int] | None:

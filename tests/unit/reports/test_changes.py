@@ -176,6 +176,7 @@ def test_a_numerics_finding_has_numbers_and_a_map_of_its_error() -> None:
     d = detail("limit_crossed")
     assert d.errors is not None
     assert "1536 of 32768 elements" in d.errors.note
+    assert d.errors.note.endswith("; the worst at [0, 312, 43], the first at [0, 288, 44].")
     assert d.numbers is not None
     assert d.numbers.rows[0][0] == "NMSE"
     flaky = detail("nondeterministic", "Tensor-G4")
