@@ -35,7 +35,7 @@ from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect, shown
 from tests.results_fixture import device
 from tests.unit.domain.messages import BATCH, TRIAL
-from tests.unit.execution.redis_fixture import seconds_left
+from tests.unit.execution.redis_fixture import raw_client, seconds_left
 
 
 @pytest.fixture
@@ -45,16 +45,22 @@ def broker(redis_url: str) -> Generator[Broker]:
     found.close()
 
 
+@pytest.fixture
+def redis_py(redis_url: str) -> Generator[Any]:
+    with raw_client(redis_url) as found:
+        yield found
+
+
 def read(broker: Broker, run_id: str, after: str = "0") -> list[tuple[str, Trial | Progress | None]]:
     return list(broker.events(run_id, after, block_ms=1))
 
 
-def test_events_come_in_order_and_after_the_one_given(broker: Broker, client: RedisClient) -> None:
+def test_events_come_in_order_and_after_the_one_given(broker: Broker, redis_py: Any) -> None:
     key = events_key("run-order")
     told = [Progress("phone", "started", f"case-{n}") for n in range(3)]
     for news in told:
-        client.xadd(key, {"progress": pack(news)})
-    client.xadd(key, {"key": TRIAL.key, "device": TRIAL.device_id, "trial": pack(TRIAL)})
+        redis_py.xadd(key, {"progress": pack(news)})
+    redis_py.xadd(key, {"key": TRIAL.key, "device": TRIAL.device_id, "trial": pack(TRIAL)})
     found = read(broker, "run-order")
     assert [e for _, e in found[:3]] == told
     assert isinstance(found[3][1], Trial)
@@ -72,15 +78,13 @@ def test_events_come_in_order_and_after_the_one_given(broker: Broker, client: Re
         (pack(TRIAL)[:-9], "no JSON"),
     ],
 )
-def test_a_result_of_another_version_ends_no_run(
-    broker: Broker, client: RedisClient, told: str, says: str
-) -> None:
+def test_a_result_of_another_version_ends_no_run(broker: Broker, redis_py: Any, told: str, says: str) -> None:
     """Its case is told as one of infrastructure, with both versions; what comes after it is read."""
     run_id = f"run-{len(told)}"
-    client.xadd(events_key(run_id), {"key": TRIAL.key, "device": "phone-7", "trial": told})
-    client.xadd(events_key(run_id), {"progress": "nothing that we know"})
-    client.xadd(events_key(run_id), {"key": "no/key", "trial": told})
-    client.xadd(events_key(run_id), {"key": TRIAL.key, "trial": pack(TRIAL)})
+    redis_py.xadd(events_key(run_id), {"key": TRIAL.key, "device": "phone-7", "trial": told})
+    redis_py.xadd(events_key(run_id), {"progress": "nothing that we know"})
+    redis_py.xadd(events_key(run_id), {"key": "no/key", "trial": told})
+    redis_py.xadd(events_key(run_id), {"key": TRIAL.key, "trial": pack(TRIAL)})
     refused, *others, good = [event for _, event in read(broker, run_id)]
     assert isinstance(refused, Trial)
     assert (refused.key, refused.device_id, refused.verdict) == (TRIAL.key, "phone-7", Verdict.INFRA)
@@ -93,8 +97,10 @@ def test_a_run_without_events_gives_none(broker: Broker) -> None:
     assert read(broker, "run-that-nobody-started") == []
 
 
-def test_runs_do_not_see_each_others_events(broker: Broker, client: RedisClient) -> None:
-    client.xadd(events_key("run-theirs"), {"key": TRIAL.key, "device": TRIAL.device_id, "trial": pack(TRIAL)})
+def test_runs_do_not_see_each_others_events(broker: Broker, redis_py: Any) -> None:
+    redis_py.xadd(
+        events_key("run-theirs"), {"key": TRIAL.key, "device": TRIAL.device_id, "trial": pack(TRIAL)}
+    )
     assert read(broker, "run-ours") == []
 
 
