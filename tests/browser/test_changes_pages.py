@@ -143,7 +143,7 @@ def test_change_is_sorted_as_a_number_not_as_a_text(reader: Reader, changes_repo
 def _percent(text: str) -> float:
     if text == "no change":
         return 0.0
-    number = float(text.split(" ")[0])
+    number = float(text.split("\u00a0")[0])
     return number if text.endswith("slower") else -number
 
 
@@ -189,7 +189,7 @@ def test_counts_of_the_head_filter_the_table(reader: Reader, changes_report: Pat
     page = reader.open(changes_report / SOC)
     page.locator("dl.counts a", has_text="improved").click()
     page.wait_for_function("document.querySelector('#shown').textContent === '10 of 96 variants'")
-    assert set(cells(page, 1)) == {"▼ improved"}
+    assert set(cells(page, 1)) == {"▼\u00a0improved"}
 
 
 def test_everything_can_be_done_by_keyboard(reader: Reader, changes_report: Path) -> None:
@@ -258,6 +258,70 @@ def test_nothing_of_a_finding_is_cut_off_on_a_narrow_screen(reader: Reader, chan
         .map(e => e.outerHTML.slice(0, 120)))"""
     )
     assert cut == []
+
+
+def test_a_chip_and_a_size_stay_in_one_line_and_heads_at_one_height(
+    reader: Reader, changes_report: Path
+) -> None:
+    page = reader.open(changes_report / SOC, width=390)
+    tall = page.locator("#table .chip > span").evaluate_all(
+        """all => all.filter(e => {
+            const word = document.createRange();
+            word.setStart(e.nextSibling, 1);
+            word.setEnd(e.nextSibling, 2);
+            return Math.abs(word.getBoundingClientRect().top - e.getBoundingClientRect().top) > 8;
+        }).length"""
+    )
+    assert tall == 0
+    page = reader.open(changes_report / SOC, width=1400)
+    middles = page.locator("#table thead th").evaluate_all(
+        """all => all.map(th => {
+            const words = document.createRange();
+            words.selectNodeContents(th);
+            const box = words.getBoundingClientRect();
+            return Math.round(box.top + box.height / 2);
+        })"""
+    )
+    assert max(middles) - min(middles) <= 1
+
+
+def test_parameters_can_be_read_on_a_narrow_screen(reader: Reader, changes_report: Path) -> None:
+    page = reader.open(changes_report / SOC, width=390)
+    cells_ = page.locator("h2#method ~ .figures table.facts").first.locator("td.soft")
+    widths = cells_.evaluate_all("all => all.map(e => e.getBoundingClientRect().width)")
+    assert len(widths) == 7
+    assert min(widths) > 90
+
+
+def test_samples_stand_beside_the_history_where_there_is_room(reader: Reader, changes_report: Path) -> None:
+    for width, beside in ((1400, True), (1000, False)):
+        page = reader.open(changes_report / SOC, width=width)
+        history = page.locator("article.finding svg.hist").first.bounding_box()
+        samples = page.locator("article.finding svg.strip").first.bounding_box()
+        assert history is not None
+        assert samples is not None
+        assert (samples["x"] > history["x"] + history["width"]) == beside
+        assert (samples["y"] > history["y"] + history["height"]) != beside
+
+
+def test_paper_repeats_every_head_of_the_table(reader: Reader, changes_report: Path) -> None:
+    """Chromium leaves out buttons of a head that it repeats; a title is larger than what is below it."""
+    page = reader.open(changes_report / SOC)
+    page.emulate_media(media="print")
+    shown = page.locator("#table thead button").evaluate_all(
+        "all => all.map(e => getComputedStyle(e).display)"
+    )
+    sizes = [
+        float(
+            page.locator(f"article.card {part}").first.evaluate(
+                "e => parseFloat(getComputedStyle(e).fontSize)"
+            )
+        )
+        for part in ("h3", ".what", ".meta", "li")
+    ]
+    page.emulate_media(media="screen")
+    assert set(shown) == {"contents"}
+    assert sizes[0] > sizes[1] > sizes[2] == sizes[3]
 
 
 def test_print_to_pdf_shows_all_that_needs_no_script(reader: Reader, changes_report: Path) -> None:
