@@ -7,6 +7,7 @@ from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import EVERYTHING, Finding, Findings, Group
 from orchestrator.domain.results import RunResults
+from orchestrator.verdicts import other_clock
 from orchestrator.verdicts.numerics import Flagged
 from orchestrator.verdicts.phones import Presence, device_night, not_there
 from orchestrator.verdicts.rows import WORDS, series_row
@@ -61,6 +62,9 @@ def _sentence(counts: Mapping[str, int], judged: Judged, whole: Sequence[Group])
     told = "".join(f"; {group.sentence}" for group in whole)
     numerics = [f"{plural(counts['numerics'], 'variant')} with other numerics"] if counts["numerics"] else []
     decided = counts["same"] + counts["regressed"] + counts["improved"]
+    if not decided and (elsewhere := other_clock.cases(judged)):
+        need = f"the clock of {plural(elsewhere, 'case')} is not that of the accepted nights"
+        return "; ".join([f"No verdict on speed: {need}", *numerics]) + told
     if not decided and (counts["new"] or nights < RULE.min_nights):
         need = f"{nights} nights before this one, {RULE.min_nights} accepted ones are needed"
         return "; ".join([f"No verdict on speed yet: {need}", *numerics]) + told

@@ -11,6 +11,7 @@ from orchestrator.analysis.speed.shift import shifts
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
 from orchestrator.domain.finding import EVERYTHING, DeviceNight, Finding, SpeedWord
 from orchestrator.domain.results import RunResults
+from orchestrator.verdicts import other_clock
 from orchestrator.verdicts.rows import SHOWN
 from orchestrator.verdicts.speed import Judged
 from orchestrator.verdicts.words import day
@@ -68,6 +69,9 @@ def not_there(results: RunResults, judged: Judged, seen: Mapping[str, Presence])
                 said.append(f"{name}: not measured since {day(judged, phone.last)}")
         elif phone.last == tonight and phone.nights <= RULE.min_nights and (phone.first or phone.replaces):
             said.append(_begins(judged, name, phone))
+    for device, name in enumerate(judged.devices):
+        if why := other_clock.of_phone(judged, device):
+            said.append(f"{name}: {why}")
     return said
 
 
@@ -108,11 +112,13 @@ def device_night(judged: Judged, device: int, phone: Presence, told: Sequence[Fi
         sentinels=_rounded(_sentinels(judged, device)),
         verdict=word,
         environment=[nights.table.driver_text(steadiest, n) for n in range(total)][-SHOWN:],
-        items=_items(judged, own.tolist(), phone, whole),
+        items=_items(judged, device, own.tolist(), phone, whole),
     )
 
 
-def _items(judged: Judged, own: Sequence[int], phone: Presence, whole: Finding | None) -> list[str]:
+def _items(
+    judged: Judged, device: int, own: Sequence[int], phone: Presence, whole: Finding | None
+) -> list[str]:
     items: list[str] = []
     if phone.replaced_by:
         items.append(f"its place and name went to {phone.replaced_by} after {day(judged, phone.last)}")
@@ -125,6 +131,8 @@ def _items(judged: Judged, own: Sequence[int], phone: Presence, whole: Finding |
         )
     if whole is not None:
         items.append(whole.detail)
+    if why := other_clock.of_phone(judged, device):
+        items.append(why)
     alone = sum(SPEEDS[int(judged.verdicts.series[s])] in _MOVED for s in own)
     if alone:
         items.append(f"{alone} {'case' if alone == 1 else 'cases'} moved on this phone alone")

@@ -13,6 +13,7 @@ from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
 from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import NumericsWord, SeriesRow, SpeedWord
+from orchestrator.verdicts import other_clock
 from orchestrator.verdicts.confirming import sentence
 from orchestrator.verdicts.numerics import Flagged
 from orchestrator.verdicts.speed import Judged
@@ -63,6 +64,8 @@ def series_row(judged: Judged, test: int, flagged: Sequence[Flagged]) -> SeriesR
 def _why(judged: Judged, word: SpeedWord, test: int, series: Sequence[int]) -> str:
     table = judged.nights.table
     if word == "new":
+        if said := other_clock.of_case(judged, series):
+            return said
         nights = max((int(judged.night.deltas.nights[s]) for s in series), default=0)
         return f"{nights} accepted nights of {RULE.min_nights}"
     if word == "missing":

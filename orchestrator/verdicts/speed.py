@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.again import Again
 from orchestrator.analysis.speed.analyse import Matrix, NightAnalysis, analyse
-from orchestrator.analysis.speed.baseline import baseline_nights
+from orchestrator.analysis.speed.baseline import Elsewhere, baseline_nights, elsewhere
 from orchestrator.analysis.speed.causes import EnvironmentKey
 from orchestrator.analysis.speed.confirm import Answer
 from orchestrator.analysis.speed.plan import Plan
@@ -66,6 +66,8 @@ class Judged:
     """(devices, nights) log ratio of all variants together to the phone's usual night; NaN: not known."""
     whole: Whole
     """What is to be said of that."""
+    elsewhere: Elsewhere
+    """Series whose clock, or whose want of one, leaves them without a baseline."""
 
     def series_of(self, test: int) -> list[int]:
         return self.members[test]
@@ -153,6 +155,7 @@ def judge(nights: Nights, soc_of: Mapping[str, str], thresholds: Mapping[str, fl
         members,
         whole,
         judge_whole(whole, _still(nights, devices), soc, len(socs)),
+        elsewhere(nights.past, nights.tonight),
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.analysis.clocks import CLOCK_FLOOR
+from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.rows import Bools, Floats, Ints
 from orchestrator.analysis.speed.rule import RULE, Rule
 
@@ -42,12 +43,44 @@ def baseline_nights(history: History, tonight: Tonight, rule: Rule = RULE) -> Bo
     night of the epoch counts (to tell a missing series from a new one).
     """
     blank = np.isnan(tonight.log_ns)[:, None]
+    return newest(_accepted(history, tonight) & (_alike(history, tonight) | blank), rule.window)
+
+
+def _accepted(history: History, tonight: Tonight) -> Bools:
+    return history.accepted & ~np.isnan(history.log_ns) & (history.epoch == tonight.epoch[:, None])
+
+
+def _alike(history: History, tonight: Tonight) -> Bools:
+    """Summarised in the same way and at the same clock; a clock that is not known is any."""
     ratio = np.abs(history.clock_hz / tonight.clock_hz[:, None] - 1)
-    clock = np.isnan(ratio) | (ratio <= CLOCK_FLOOR)
-    alike = (history.basis == tonight.basis[:, None]) & clock
-    fits = history.accepted & ~np.isnan(history.log_ns) & (history.epoch == tonight.epoch[:, None])
-    fits &= alike | blank
-    return newest(fits, rule.window)
+    return (history.basis == tonight.basis[:, None]) & (np.isnan(ratio) | (ratio <= CLOCK_FLOOR))
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Series that have accepted nights enough and no baseline, for want of nights like tonight: (series,)
+    each."""
+
+    nights: Ints
+    """Accepted ones that are not like tonight, as many at most as a baseline has; 0: not such a series."""
+    here: Ints
+    """Accepted ones that are."""
+    clock_hz: Floats
+    """Median of the former; NaN where most of those are summarised in another way, whatever their clock."""
+
+
+def elsewhere(history: History, tonight: Tonight, rule: Rule = RULE) -> Elsewhere:
+    """A clock that fell for good leaves all series of a phone without a baseline when they are slower."""
+    fits, alike = _accepted(history, tonight), _alike(history, tonight)
+    here = np.count_nonzero(newest(fits & alike, rule.window), axis=1)
+    blind = ~np.isnan(tonight.log_ns) & (here < rule.min_nights)
+    blind &= np.count_nonzero(fits, axis=1) >= rule.min_nights
+    other = newest(fits & ~alike, rule.window) & blind[:, None]
+    nights = np.count_nonzero(other, axis=1)
+    other &= history.basis == tonight.basis[:, None]
+    clock, at = np.full(len(blind), np.nan), np.flatnonzero(2 * np.count_nonzero(other, axis=1) > nights)
+    clock[at] = rows.median(np.where(other[at], history.clock_hz[at], np.nan))
+    return Elsewhere(nights.astype(np.int64), here.astype(np.int64), clock)
 
 
 def newest(fits: Bools, count: int) -> Bools:

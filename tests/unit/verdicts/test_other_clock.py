@@ -1,0 +1,69 @@
+"""Phones whose clock is another one than in their accepted nights: a governor may lower it."""
+
+from dataclasses import replace
+from math import log
+
+import pytest
+
+from orchestrator.domain.finding import Findings
+from orchestrator.domain.trial import Sensors, Trial
+from orchestrator.history.history import History
+from orchestrator.verdicts.judge import judge_run
+from tests.unit.verdicts.small_farm import PHONES, SmallFarm, verdict
+
+FAST, SLOW_CLOCK = 800_000_000, 700_000_000
+BEFORE = 11
+
+
+def at(trial: Trial, hz: int) -> Trial:
+    samples = len(trial.timing.samples_ns) if trial.timing else 0
+    shown = Sensors(gpu_hz=[hz] * (samples + 1), temp_mc=[40_000] * (samples + 1), throttled=False)
+    return replace(trial, sensors=shown if hz else None)
+
+
+def night(farm: SmallFarm, number: int, slow: tuple[str, ...] = (), hz: int = SLOW_CLOCK) -> Findings:
+    """With phones ``slow`` at clock ``hz`` (0: they show none), and as much slower."""
+    farm.slower = lambda _n, phone, _case: log(FAST / SLOW_CLOCK) if phone in slow else 0.0
+    made = farm.results(number)
+    found = replace(made, trials=[at(t, hz if t.device_id in slow else FAST) for t in made.trials])
+    farm.history.store(found)
+    return judge_run(farm.history, found)
+
+
+@pytest.fixture
+def farm(history: History) -> SmallFarm:
+    made = SmallFarm(history)
+    for number in range(1, BEFORE + 1):
+        night(made, number)
+    return made
+
+
+def test_phones_at_a_lower_clock_say_that_they_are_compared_with_nothing(farm: SmallFarm) -> None:
+    found = night(farm, 12, PHONES)
+    said = "its GPU ran at 700 MHz, in its 11 accepted nights at 800: 10 cases are compared with nothing"
+    assert found.not_measured == [f"{phone}: {said}" for phone in sorted(PHONES)]
+    assert all(said in d.items for d in found.devices)
+    assert {(r.verdict, r.why) for r in found.series} == {
+        ("new", "at another clock than its 11 accepted nights; 0 of 7 at this one")
+    }
+    assert found.sentence.startswith(
+        "No verdict on speed: the clock of 10 cases is not that of the accepted nights"
+    )
+    again = night(farm, 13, PHONES)
+    assert again.not_measured[0].endswith("compared with nothing (1 of 7 nights so far)")
+
+
+def test_a_clock_that_is_shown_no_more_is_told(farm: SmallFarm) -> None:
+    found = night(farm, 12, PHONES, hz=0)
+    said = "its GPU showed no clock, in its 11 accepted nights it did: 10 cases are compared with nothing"
+    assert found.not_measured == [f"{phone}: {said}" for phone in sorted(PHONES)]
+    assert {r.why for r in found.series} == {
+        "without a clock, unlike its 11 accepted nights; 0 of 7 like this"
+    }
+
+
+def test_one_phone_at_a_lower_clock_is_told_and_its_soc_is_judged(farm: SmallFarm) -> None:
+    found = night(farm, 12, ("two",))
+    assert [s.split(":")[0] for s in found.not_measured] == ["two"]
+    assert verdict(found) == "same"
+    assert night(farm, 13).not_measured == [], "it is back at its clock"
