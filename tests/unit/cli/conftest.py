@@ -8,6 +8,9 @@ from typer.testing import CliRunner, Result
 
 from orchestrator.cli.app import app
 from tests.farm import Farm
+from tests.unit.execution.redis_fixture import board, raw, url
+
+__all__ = ["Invoke", "board", "farm", "invoke", "raw", "url"]
 
 Invoke = Callable[..., Result]
 

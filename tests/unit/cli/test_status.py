@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,12 +22,10 @@ from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import pack
 from orchestrator.execution.board import Board
-from orchestrator.execution.private_redis import private_redis
 from orchestrator.execution.run_folder import RunFolder
 from tests.results_fixture import case, trial
 from tests.unit.cli.conftest import Invoke
 from tests.unit.cli.test_runs import CUT, NEW, OLD, ended, started
-from tests.unit.execution.redis_fixture import raw_client
 
 RUN_ID = "20261201T010203Z-smoke-aaaa"
 AT = "2026-12-01T01:02:03+00:00"
@@ -40,26 +37,12 @@ TARGETS = [
 RUNNING = RunState(RUN_ID, "smoke", "ann@desk", "ondemand", "running", AT, AT, "server", TARGETS)
 
 
-@pytest.fixture(scope="module")
-def url() -> Generator[str]:
-    with private_redis() as found:
-        yield found
-
-
 @pytest.fixture
-def raw(url: str, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> Generator[Any]:
+def raw(raw: Any, url: str, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> Any:
     """After ``invoke``, whose settings have no broker."""
     del invoke
     monkeypatch.setenv("TILEFARM_BROKER", url)
-    with raw_client(url) as found:
-        found.flushall()
-        yield found
-
-
-@pytest.fixture
-def board(url: str, raw: object) -> Generator[Board]:
-    with closing(Board(url)) as found:
-        yield found
+    return raw
 
 
 def test_all_runs_of_the_farm_with_who_and_how_far(board: Board, invoke: Invoke) -> None:

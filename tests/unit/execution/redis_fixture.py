@@ -1,11 +1,17 @@
-"""A real redis-server on a socket for all tests; each test uses run and device ids of its own."""
+"""Real redis-servers on sockets.
+
+``redis_url`` and ``client`` are of one for all tests: each uses run and device ids of its own. ``url``, ``raw``
+and ``board`` are of one for a file of tests: it is empty when each of them begins.
+"""
 
 from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 import pytest
 import redis
 
+from orchestrator.execution.board import Board
 from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect
 
@@ -21,6 +27,25 @@ def client(redis_url: str) -> Generator[RedisClient]:
     found = connect(redis_url)
     yield found
     found.close()
+
+
+@pytest.fixture(scope="module")
+def url() -> Generator[str]:
+    with private_redis() as found:
+        yield found
+
+
+@pytest.fixture
+def raw(url: str) -> Generator[Any]:
+    with raw_client(url) as found:
+        found.flushall()
+        yield found
+
+
+@pytest.fixture
+def board(url: str, raw: object) -> Generator[Board]:
+    with closing(Board(url)) as found:
+        yield found
 
 
 def raw_client(redis_url: str) -> Any:

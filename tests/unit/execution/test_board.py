@@ -1,6 +1,5 @@
 """What people see of runs, and how they end one that waits."""
 
-from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -19,25 +18,6 @@ RUN_ID = "20261201T010203Z-smoke-aaaa"
 AT = "2026-12-01T01:02:03+00:00"
 ONE = Submission(RUN_ID, "smoke", "ann@desk", "ondemand", AT, "desk", "memory://b", "a" * 64)
 RUNNING = RunState(RUN_ID, "smoke", "ann@desk", "ondemand", "running", AT, AT, "server")
-
-
-@pytest.fixture(scope="module")
-def url() -> Generator[str]:
-    with private_redis() as found:
-        yield found
-
-
-@pytest.fixture
-def raw(url: str) -> Generator[Any]:
-    with raw_client(url) as found:
-        found.flushall()
-        yield found
-
-
-@pytest.fixture
-def board(url: str, raw: object) -> Generator[Board]:
-    with closing(Board(url)) as found:
-        yield found
 
 
 def test_a_run_is_seen_from_its_submission_to_its_end(board: Board, raw: Any) -> None:

@@ -1,5 +1,5 @@
 """Fixtures of this folder."""
 
-from tests.unit.execution.redis_fixture import client, redis_url
+from tests.unit.execution.redis_fixture import client, raw, redis_url, url
 
-__all__ = ["client", "redis_url"]
+__all__ = ["client", "raw", "redis_url", "url"]

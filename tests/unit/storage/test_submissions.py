@@ -11,30 +11,15 @@ from orchestrator.domain.names import SUBMISSIONS_KEY
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.submission import Service, Submission
 from orchestrator.domain.wire import pack
-from orchestrator.execution.private_redis import private_redis
 from orchestrator.storage.redis_client import RedisClient, connect
 from orchestrator.storage.run_states import RunStates
 from orchestrator.storage.submissions import Submissions
-from tests.unit.execution.redis_fixture import raw_client
 
 RUN_ID = "20261201T010203Z-smoke-aaaa"
 ONE = Submission(
     RUN_ID, "smoke", "ann@desk", "ondemand", "2026-12-01T01:02:03+00:00", "desk", "memory://b", "a" * 64
 )
 STATE = RunState(RUN_ID, "smoke", "ann@desk", "ondemand", "submitted", "2026-12-01", "2026-12-01", "desk")
-
-
-@pytest.fixture(scope="module")
-def url() -> Generator[str]:
-    with private_redis() as found:
-        yield found
-
-
-@pytest.fixture
-def raw(url: str) -> Generator[Any]:
-    with raw_client(url) as found:
-        found.flushall()
-        yield found
 
 
 @pytest.fixture

@@ -1,15 +1,5 @@
-"""A history in a temporary folder."""
+"""Fixtures of this folder."""
 
-from collections.abc import Generator
-from pathlib import Path
+from tests.unit.history.conftest import history
 
-import pytest
-
-from orchestrator.history.history import History
-
-
-@pytest.fixture
-def history(tmp_path: Path) -> Generator[History]:
-    opened = History(f"sqlite:///{tmp_path}/tilefarm.db", tmp_path / "history")
-    yield opened
-    opened.close()
+__all__ = ["history"]
