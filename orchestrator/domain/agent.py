@@ -22,6 +22,9 @@ class PhoneReport:
     """End of a quarantine, likewise."""
     trusted: bool = False
     vitals: Vitals | None = None
+    network: bool = False
+    """Its serial is an address that the host's adb server may be asked to connect to; agents of before say
+    nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)

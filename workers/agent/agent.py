@@ -20,7 +20,7 @@ from orchestrator.domain.limits import printables
 from orchestrator.domain.names import AGENT_TTL_S
 from workers.agent.station import Station, World
 from workers.discovery import Reachable
-from workers.transports.adb_listing import PhoneListing
+from workers.transports.adb_listing import PhoneListing, is_address
 
 SERVER_GRACE_S = 10.0
 """A server that is restarted is back before; only then do its phones count as gone. And so long after it is
@@ -90,8 +90,8 @@ class Agent:
         network phones. One that had left before, or that a person has, is not asked for."""
         for phone in phones:
             gone = phone.condition in (Condition.OFFLINE, Condition.MAINTENANCE)
-            if ":" in phone.serial and not gone:
-                station = Station(Reachable("adb", phone.serial), self.world)
+            if phone.network and is_address(phone.serial) and not gone:
+                station = Station(Reachable("adb", phone.serial), self.world, network=True)
                 station.rejoin = True
                 self.stations[phone.serial] = station
 
@@ -152,9 +152,11 @@ class Agent:
             for station in self._phones():
                 station.server_lost()
         words = {row.serial: (row.state, row.reason) for row in rows}
-        for serial in words:
-            if serial not in self.stations:
-                self.stations[serial] = Station(Reachable("adb", serial), self.world)
+        for row in rows:
+            if row.serial not in self.stations:
+                self.stations[row.serial] = Station(Reachable("adb", row.serial), self.world)
+            if row.network is not None:
+                self.stations[row.serial].network = row.network
         for station in self._phones():
             station.present = station.serial in words
             if station.present:
@@ -225,7 +227,7 @@ class Agent:
         # down is the twin of one that is up: only the link is lost.
         for station in sorted(
             self._phones(),
-            key=lambda s: (s.word[0] != "device", s.child is None, ":" in s.serial, s.serial),
+            key=lambda s: (s.word[0] != "device", s.child is None, s.network, s.serial),
         ):
             who = station.judged = station.identity
             station.twin = ""
@@ -272,6 +274,7 @@ class Agent:
             until=when(health.until),
             trusted=health.trusted,
             vitals=health.vitals,
+            network=station.network,
         )
 
 

@@ -21,11 +21,20 @@ POLL_S = 1.0
 CYCLE_POLL_S = 0.1
 
 
-def climb(rung: Rung, server: AdbServer, serial: str, power_cycle: str, stop: threading.Event) -> None:
+def climb(
+    rung: Rung,
+    server: AdbServer,
+    serial: str,
+    power_cycle: str,
+    stop: threading.Event,
+    *,
+    network: bool,
+) -> None:
     """Try one rung and wait until the phone answers.
 
     Args:
         power_cycle: command with ``{serial}``, or empty.
+        network: its serial is an address to which the server opened the link (``AdbServer.over_network``).
         stop: set when a person takes the phone or the agent ends: it is touched and waited for no more.
 
     Raises:
@@ -35,21 +44,21 @@ def climb(rung: Rung, server: AdbServer, serial: str, power_cycle: str, stop: th
         raise InfraError(f"{rung}: the phone was left alone")
     match rung:
         case Rung.RECONNECT:
-            if ":" in serial:  # a network address; what is on USB has no link to open
+            if network:  # what is on USB has no link to open
                 server.disconnect_phone(serial, CALL_S)
                 server.connect_phone(serial, CONNECT_S)
-            _await_answer(server, serial, CONNECT_S, stop)
+            _await_answer(server, serial, CONNECT_S, stop, network=network)
         case Rung.ADB_RECONNECT:
             server.reconnect_phone(serial, CALL_S)
-            _await_answer(server, serial, CONNECT_S, stop)
+            _await_answer(server, serial, CONNECT_S, stop, network=network)
         case Rung.REBOOT:
             with suppress(InfraError):  # its link dies in it; one that hangs may take the word and not answer
                 AdbDevice(server, serial).run(["reboot"], timeout_s=CALL_S)
             stop.wait(POLL_S)  # the phone that still goes down would answer once more
-            _await_answer(server, serial, BACK_S, stop)
+            _await_answer(server, serial, BACK_S, stop, network=network)
         case Rung.POWER_CYCLE:
             _cycle(power_cycle, serial, stop)
-            _await_answer(server, serial, BACK_S, stop)
+            _await_answer(server, serial, BACK_S, stop, network=network)
 
 
 def power_words(command: str) -> list[str]:
@@ -93,12 +102,14 @@ def _await_end(words: list[str], said: IO[bytes], stop: threading.Event) -> None
         raise InfraError(f"{words[0]} ended with {process.returncode}: {text}")
 
 
-def _await_answer(server: AdbServer, serial: str, seconds: float, stop: threading.Event) -> None:
+def _await_answer(
+    server: AdbServer, serial: str, seconds: float, stop: threading.Event, *, network: bool
+) -> None:
     deadline = time.monotonic() + seconds
     why = "it was left alone"
     while not stop.is_set():
         try:
-            if ":" in serial:
+            if network:
                 with suppress(InfraError):  # after a restart a network phone is listed only once it is asked
                     server.connect_phone(serial, CALL_S)
             AdbDevice(server, serial).run(["true"], timeout_s=CALL_S)

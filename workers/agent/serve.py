@@ -67,9 +67,9 @@ class _World:
         log.info("connecting again", serial=serial)
         self.server.connect_phone(serial, CONNECT_S)
 
-    def climb(self, rung: Rung, serial: str, leave: threading.Event) -> None:
+    def climb(self, rung: Rung, serial: str, leave: threading.Event, *, network: bool) -> None:
         log.info("recovering", serial=serial, rung=rung.value)
-        climb(rung, self.server, serial, self.settings.power_cycle, leave)
+        climb(rung, self.server, serial, self.settings.power_cycle, leave, network=network)
 
     def start_worker(self, found: Reachable) -> WorkerChild:
         # A serial may hold any characters, and becomes no file name.

@@ -67,7 +67,7 @@ class World(Protocol):
 
     def identify(self, serial: str) -> Identity: ...
     def connect(self, serial: str) -> None: ...
-    def climb(self, rung: Rung, serial: str, leave: threading.Event) -> None: ...
+    def climb(self, rung: Rung, serial: str, leave: threading.Event, *, network: bool) -> None: ...
     def start_worker(self, found: Reachable) -> Child: ...
     def later(self, call: Callable[[], object]) -> "Future[object]": ...
 
@@ -86,6 +86,8 @@ class Station:
     """Known once it has answered, or its worker has registered."""
     present: bool = False
     """adb lists it now, with whatever word."""
+    network: bool = False
+    """Its serial is an address to which the server opened the link, as the server itself told."""
     rejoin: bool = False
     """A network phone that left with its server: that one's successor lists it only when it is asked to."""
     serverless: bool = False
@@ -181,7 +183,7 @@ class Station:
 
     def server_lost(self) -> None:
         """The adb server is gone, and with it the links that it was asked for."""
-        if ":" in self.serial and self.present and not self.rejoin:
+        if self.network and self.present and not self.rejoin:
             self.rejoin, self._next_join, self._join_backoff_s = True, 0.0, FIRST_BACKOFF_S
 
     def join(self, now: float) -> None:
@@ -293,8 +295,8 @@ class Station:
         ours = self._climbing is not None or self._asking is not None or self.child is not None
         theirs = self.busy or bool(self.other) or bool(self.twin) or self.serverless or self.alone
         if rung is not None and not ours and not theirs and now - self.health.since >= GRACE_S:
-            serial, leave = self.serial, threading.Event()
-            call = self.world.later(lambda: self.world.climb(rung, serial, leave))
+            serial, network, leave = self.serial, self.network, threading.Event()
+            call = self.world.later(lambda: self.world.climb(rung, serial, leave, network=network))
             self._climbing = rung, call, leave
             self._next_ask = now
 

@@ -21,7 +21,7 @@ from orchestrator.domain.errors import (
     InfraError,
     TransferFailed,
 )
-from workers.transports.adb_listing import PhoneListing, parse_listing
+from workers.transports.adb_listing import PhoneListing, is_address, parse_listing
 from workers.transports.adb_push import PROVEN, UNTOLD, WRONG_DIGEST, check_finished, finish_argv
 from workers.transports.adb_shell import ShellCommand, kill_argv
 from workers.transports.adb_sync import Sync
@@ -172,13 +172,41 @@ class AdbServer:
 
     def reconnect_phone(self, serial: str, timeout_s: float = _SERVER_S) -> None:
         """``adb reconnect`` of one phone: its transport is dropped and found anew; others notice nothing."""
+        service = _of(serial, "reconnect")
         with self.open(Deadline.after(timeout_s, f"{serial}: reconnect")) as connection:
-            connection.ask(f"host-serial:{serial}:reconnect")
+            connection.ask(service)
+
+    def over_network(self, serial: str, timeout_s: float = _SERVER_S) -> bool | None:
+        """Whether this server opened the link to a phone itself, to the address that is its serial.
+
+        A serial on USB is the phone's own word and may read as any address. The server knows the port of what
+        hangs there (``usb:1-4``), whatever the phone says. None: it does not tell now, as for phones that it
+        does not list as ``device``.
+        """
+        if not is_address(serial):
+            return False
+        try:
+            return self._ask(_of(serial, "get-devpath"), timeout_s) == "unknown"
+        except DeviceLost:
+            return None
 
     def _ask(self, service: str, timeout_s: float) -> str:
         with self.open(Deadline.after(timeout_s, f"{self}: {service}")) as connection:
             connection.ask(service)
             return connection.read_string_block()
+
+
+def _of(serial: str, question: str) -> str:
+    """A service of the server about one phone.
+
+    Raises:
+        InfraError: adb would take a piece of the serial for the question.
+    """
+    if ":" in serial and not is_address(serial):
+        raise InfraError(
+            f"serial {serial!r}: it has a colon and is no HOST:PORT, so adb is not asked {question}"
+        )
+    return f"host-serial:{serial}:{question}"
 
 
 def list_phones(server: AdbServer, timeout_s: float = _SERVER_S) -> list[PhoneListing]:

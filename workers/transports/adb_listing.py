@@ -14,6 +14,10 @@ _STATE = "|".join([*_STATES, f"{_NO_PERMISSIONS}.*?"])
 _PADDED = re.compile(rf"(?P<serial>\S.*?)\s+(?P<state>{_STATE})(?:\s+(?:usb:|[\w]+:)\S.*)?\s*\Z")
 """A row of ``devices -l`` has spaces for the tab and ``key:value`` words after the state."""
 
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%\w+)?\]):(?P<port>[0-9]{1,5})")
+_OTHER_NAMES = ("usb:", "product:", "model:", "device:", "tcp:", "udp:")
+"""What a phone may be asked for by instead of its serial."""
+
 _BANNERS = ("* daemon", "List of devices", "adb server")
 
 _LONGEST_ROW = 1024
@@ -37,10 +41,19 @@ class PhoneListing:
     """``device`` when it can be used; ``unknown`` for a word that this version does not know."""
     reason: str
     """Empty for ``device``; else why it cannot be used and what to do."""
+    network: bool | None = None
+    """The server opened its link to the address that is its serial. None: not told; the serial alone is the
+    phone's own word where it hangs on USB (``AdbServer.over_network``)."""
 
     @property
     def usable(self) -> bool:
         return self.state == "device"
+
+
+def is_address(serial: str) -> bool:
+    """It reads as HOST:PORT or [IPv6]:PORT, and for adb as nothing else."""
+    found = _ADDRESS.fullmatch(serial)
+    return found is not None and 0 < int(found["port"]) < 65536 and not serial.startswith(_OTHER_NAMES)
 
 
 def parse_listing(text: str) -> list[PhoneListing]:
@@ -65,6 +78,8 @@ def _row(serial: str, text: str) -> PhoneListing:
     if (shown := printable(serial, _LONGEST_SERIAL)) != serial:
         why = f"its serial number has more than {_LONGEST_SERIAL} characters, or some that nobody can type"
         return PhoneListing(shown, "unknown", why)
+    if serial.startswith(_OTHER_NAMES):
+        return PhoneListing(serial, "unknown", "its serial number is one of adb's names for other phones")
     if text.startswith(_NO_PERMISSIONS):
         detail = printable(text.removeprefix(_NO_PERMISSIONS).strip(), 300) or "see udev rules"
         return PhoneListing(serial, _NO_PERMISSIONS, f"this user may not open the USB device {detail}")

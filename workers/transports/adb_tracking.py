@@ -1,13 +1,14 @@
 """The adb server's list as it changes, over restarts of the server, which is never ended from here."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
 from orchestrator.domain.errors import DeadlineExceeded, InfraError, NotInstalled
 from workers.transports.adb import AdbServer
-from workers.transports.adb_listing import PhoneListing, parse_listing
+from workers.transports.adb_listing import PhoneListing, is_address, parse_listing
 from workers.transports.adb_server import start_server
 from workers.transports.deadline import Deadline
 
@@ -18,7 +19,7 @@ RETRY_S = 1.0
 log = structlog.get_logger()
 
 OnList = Callable[[Sequence[PhoneListing], str], None]
-"""Rows, and the server's address with its version."""
+"""Rows, which tell network phones, and the server's address with its version."""
 
 
 class Tracker:
@@ -56,6 +57,7 @@ class Tracker:
     def _listen(self) -> None:
         """One connection, for a while."""
         about = f"{self._server}, version {self._server.version()}"
+        network: dict[str, bool] = {}
         with self._server.open(Deadline.after(QUIET_S, f"{self._server}: list")) as connection:
             connection.ask("host:track-devices")
             while not self._stop.is_set():
@@ -63,4 +65,16 @@ class Tracker:
                     text = connection.read_string_block()
                 except (TimeoutError, DeadlineExceeded):
                     return
-                self._on_list(parse_listing(text), about)
+                rows = parse_listing(text)
+                network = self._network(rows, network)
+                self._on_list([replace(row, network=network.get(row.serial)) for row in rows], about)
+
+    def _network(self, rows: Sequence[PhoneListing], known: Mapping[str, bool]) -> dict[str, bool]:
+        """Of usable phones whose serial is an address; one that stays in the list is asked for once."""
+        found: dict[str, bool] = {}
+        for serial in (row.serial for row in rows if row.usable and is_address(row.serial)):
+            told = known.get(serial)
+            told = self._server.over_network(serial) if told is None else told
+            if told is not None:
+                found[serial] = told
+        return found

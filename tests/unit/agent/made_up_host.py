@@ -48,6 +48,10 @@ class Host:
     refuses: Exception | None = None
     """Why no worker can be started."""
     connected: list[str] = field(default_factory=list[str])
+    on_usb: set[str] = field(default_factory=set[str])
+    """Serials with a colon that are no addresses, whatever they look like."""
+    by_network: list[bool] = field(default_factory=list[bool])
+    """Whether each climbed phone was said to be a network phone."""
     waits: bool = False
     """Calls are not done before ``finish``."""
     calls: "list[tuple[Future[object], Callable[[], object]]]" = field(
@@ -94,7 +98,8 @@ class Host:
     def connect(self, serial: str) -> None:
         self.connected.append(serial)
 
-    def climb(self, rung: Rung, serial: str, leave: threading.Event) -> None:
+    def climb(self, rung: Rung, serial: str, leave: threading.Event, *, network: bool) -> None:
+        self.by_network.append(network)
         self.left.append(leave)
         self.climbed.append((serial, rung))
         if rung is not self.helps:
@@ -160,9 +165,14 @@ class Host:
     def shows(self, **rows: str) -> None:
         """adb's list from now on: ``a="device"``."""
         self.rows = rows
-        self.agent.listed(
-            [PhoneListing(s, w, "" if w == "device" else "why") for s, w in rows.items()], "adb"
-        )
+        listed = [
+            PhoneListing(s, w, "" if w == "device" else "why", self._network(s) if w == "device" else None)
+            for s, w in rows.items()
+        ]
+        self.agent.listed(listed, "adb")
+
+    def _network(self, serial: str) -> bool:
+        return ":" in serial and serial not in self.on_usb
 
     def run(self, seconds: float = 2.0, step: float = 0.5) -> None:
         for _ in range(round(seconds / step)):

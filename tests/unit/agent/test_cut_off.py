@@ -94,7 +94,7 @@ def test_network_phones_are_not_connected(host: Host) -> None:
 
 def test_an_agent_that_has_not_heard_of_holds_yet_touches_nothing(host: Host) -> None:
     host.away_since = host.now - 60
-    host.agent.inherit([PhoneReport(WIFI, "", Condition.ONLINE, "", "")])
+    host.agent.inherit([PhoneReport(WIFI, "", Condition.ONLINE, "", "", network=True)])
     host.shows(a="device", b="offline")
     host.run(60)
     assert (host.asked, host.climbed, host.connected) == ([], [], [])

@@ -1,5 +1,6 @@
 """Each rung on a virtual phone through a real adb server."""
 
+import socket
 import threading
 from pathlib import Path
 
@@ -29,13 +30,13 @@ def test_each_rung_brings_a_phone_back(
     calls = tmp_path / "calls"
     command = f"""sh -c 'echo "$1" >> "$0"' {calls} {{serial}}"""
     one.server.disconnect_phone(one.serial)
-    climb(Rung.RECONNECT, one.server, one.serial, command, go_on())
-    climb(Rung.ADB_RECONNECT, one.server, one.serial, command, go_on())
+    climb(Rung.RECONNECT, one.server, one.serial, command, go_on(), network=True)
+    climb(Rung.ADB_RECONNECT, one.server, one.serial, command, go_on(), network=True)
     assert one.phone.boots + 1 == 1, "milder rungs do not restart it"
-    climb(Rung.REBOOT, one.server, one.serial, command, go_on())
+    climb(Rung.REBOOT, one.server, one.serial, command, go_on(), network=True)
     one.wait_for_boot(2)
     assert not calls.exists()
-    climb(Rung.POWER_CYCLE, one.server, one.serial, command, go_on())
+    climb(Rung.POWER_CYCLE, one.server, one.serial, command, go_on(), network=True)
     assert calls.read_text() == f"{one.serial}\n"
     assert other.device().run(["true"], timeout_s=20).exit_code == 0
     assert (other.phone.boots, other.phone.links) == (0, 1), "nothing touches another phone"
@@ -50,7 +51,24 @@ def test_a_phone_that_does_not_come_back_is_told(
     phone = start_phone()
     phone.fault("stall:on=true")
     with pytest.raises(InfraError, match="did not come back in 0 s"):
-        climb(Rung.RECONNECT, phone.server, phone.serial, "", go_on())
+        climb(Rung.RECONNECT, phone.server, phone.serial, "", go_on(), network=True)
+
+
+@pytest.mark.parametrize("rung", Rung)
+def test_no_address_is_opened_for_a_phone_on_usb_whatever_its_serial(
+    rung: Rung, adb_server: AdbServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A serial is the phone's own word: as an address it would be a connection of the phone's choice."""
+    monkeypatch.setattr(ladder, "CONNECT_S", 0.1)
+    monkeypatch.setattr(ladder, "BACK_S", 0.1)
+    monkeypatch.setattr(ladder, "POLL_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as victim:
+        victim.settimeout(0.3)
+        serial = f"127.0.0.1:{victim.getsockname()[1]}"
+        with pytest.raises(InfraError, match="not found"):
+            climb(rung, adb_server, serial, "true", go_on(), network=False)
+        with pytest.raises(TimeoutError):
+            victim.accept()
 
 
 @pytest.mark.parametrize("rung", Rung)
@@ -59,7 +77,7 @@ def test_a_phone_that_is_taken_is_not_touched(rung: Rung, tmp_path: Path) -> Non
     left.set()
     touched = tmp_path / "touched"
     with pytest.raises(InfraError, match="left alone"):
-        climb(rung, NO_SERVER, "R58", f"touch {touched}", left)
+        climb(rung, NO_SERVER, "R58", f"touch {touched}", left, network=False)
     assert not touched.exists()
 
 
@@ -67,7 +85,7 @@ def test_a_power_command_is_ended_when_the_agent_ends() -> None:
     left = go_on()
     threading.Timer(0.2, left.set).start()
     with pytest.raises(InfraError, match="sleep was ended"):
-        climb(Rung.POWER_CYCLE, NO_SERVER, "R58", "sleep 600", left)
+        climb(Rung.POWER_CYCLE, NO_SERVER, "R58", "sleep 600", left, network=False)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +100,7 @@ def test_a_power_command_is_ended_when_the_agent_ends() -> None:
 )
 def test_a_power_command_that_fails_says_why(command: str, serial: str, why: str) -> None:
     with pytest.raises(InfraError, match=why):
-        climb(Rung.POWER_CYCLE, NO_SERVER, serial, command, go_on())
+        climb(Rung.POWER_CYCLE, NO_SERVER, serial, command, go_on(), network=False)
 
 
 def test_a_power_command_with_an_open_quote_is_refused_when_the_agent_starts() -> None:

@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,12 +25,14 @@ class Heard:
         self.lists: list[list[str]] = []
         self.states: list[tuple[str, dict[str, str]]] = []
         """Version of the server, and word of each phone."""
+        self.network: list[dict[str, bool | None]] = []
         self.lost: list[str] = []
         self._news = threading.Condition()
 
     def on_list(self, rows: Sequence[PhoneListing], about: str) -> None:
         with self._news:
             self.states.append((about.partition("version ")[2], {row.serial: row.state for row in rows}))
+            self.network.append({row.serial: row.network for row in rows})
             self.lists.append([row.serial for row in rows if row.usable])
             self._news.notify_all()
 
@@ -80,6 +82,7 @@ def test_g2_08_a_server_that_goes_and_comes_is_followed(
             heard.wait(lambda: heard.lists == [[]])
             with running_phone(server, "mid-mali", tmp_path / "phone") as phone:
                 heard.wait(lambda: heard.lists[-1] == [phone.serial])
+                assert heard.network[-1] == {phone.serial: True}, "this server opened its link"
         lost = len(heard.lost)
         heard.wait(lambda: len(heard.lost) > lost)
         heard.lists.clear()
@@ -89,9 +92,14 @@ def test_g2_08_a_server_that_goes_and_comes_is_followed(
 
 
 @contextmanager
-def server_of_version(port: int, version: int, rows: str) -> Generator[None]:
-    """Answers what a tracker asks, and ends with all its connections, as one that is replaced does."""
+def server_of_version(port: int, version: int, rows: str, paths: Mapping[str, str] = {}) -> Generator[None]:
+    """Answers what a tracker asks, and ends with all its connections, as one that is replaced does.
+
+    Args:
+        paths: serial → what it says of where that hangs; of any other, that there is no such phone.
+    """
     answers = {b"host:version": b"%04x" % version, b"host:track-devices": rows.encode()}
+    answers |= {b"host-serial:%s:get-devpath" % s.encode(): p.encode() for s, p in paths.items()}
     clients: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", port)) as listener:
 
@@ -100,8 +108,9 @@ def server_of_version(port: int, version: int, rows: str) -> Generator[None]:
                 while True:
                     clients.append(listener.accept()[0])
                     asked = clients[-1].recv(4, socket.MSG_WAITALL)
-                    text = answers[clients[-1].recv(int(asked, 16), socket.MSG_WAITALL)]
-                    clients[-1].sendall(b"OKAY%04x%s" % (len(text), text))
+                    text = answers.get(clients[-1].recv(int(asked, 16), socket.MSG_WAITALL))
+                    word, text = (b"OKAY", text) if text is not None else (b"FAIL", b"not found")
+                    clients[-1].sendall(b"%s%04x%s" % (word, len(text), text))
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -133,6 +142,18 @@ def test_g2_08_a_server_that_was_replaced_by_one_of_another_version_is_told(
         with server_of_version(server.port, 39, f"{banners}ABC\tunauthorized\n"):
             heard.wait(lambda: heard.states[-1] == ("39", {"ABC": "unauthorized"}))
     assert heard.lists[-1] == []
+
+
+def test_a_network_phone_is_told_by_the_server_and_not_by_its_serial() -> None:
+    rows = {"10.0.0.1:22": "device", "10.0.0.2:22": "device", "10.0.0.3:22": "offline", "R58": "device"}
+    paths = {"10.0.0.1:22": "usb:1-4", "10.0.0.2:22": "unknown", "10.0.0.3:22": "unknown"}
+    text = "".join(f"{serial}\t{word}\n" for serial, word in {**rows, "10.0.0.4:22": "device"}.items())
+    server = AdbServer("127.0.0.1", free_port())
+    with server_of_version(server.port, 41, text, paths), tracking(server) as heard:
+        heard.wait(lambda: heard.lists != [])
+    assert heard.network == [
+        {"10.0.0.1:22": False, "10.0.0.2:22": True, "10.0.0.3:22": None, "R58": None, "10.0.0.4:22": None}
+    ]
 
 
 def test_a_tracker_outlives_what_nobody_expected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,6 +201,14 @@ def test_a_command_that_adb_cannot_frame_is_not_sent() -> None:
             server.connect_phone("x" * 70_000)
 
 
+@pytest.mark.parametrize("serial", ["a:kill", "10.0.0.1:22:x", "0c:98:38:aa:bb:cc", "usb:1-4"])
+def test_no_piece_of_a_serial_becomes_a_question_to_the_server(serial: str) -> None:
+    """``host-serial:SERIAL:QUESTION`` is split at colons."""
+    with pytest.raises(InfraError, match="no HOST:PORT, so adb is not asked reconnect"):
+        AdbServer("127.0.0.1", 1).reconnect_phone(serial)
+    assert AdbServer("127.0.0.1", 1).over_network(serial) is False
+
+
 def test_a_row_without_end_is_passed_over() -> None:
     assert parse_listing("a " * 50_000 + "\n" + "b" + " " * 100_000 + "x\nc  device\n") == parse_listing(
         "c\tdevice"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.transports.adb_listing import PhoneListing, parse_listing
+from workers.transports.adb_listing import PhoneListing, is_address, parse_listing
 
 ODD = "adb-28161FDH2000XX-abcdef (2)._adb-tls-connect._tcp"
 NO_PERMISSIONS = (
@@ -92,3 +92,30 @@ def test_a_state_that_nobody_knows_yet_is_told_and_not_used():
 
 def test_nothing_listed():
     assert parse_listing("") == []
+
+
+@pytest.mark.parametrize(
+    "serial", ["10.0.0.1:22", "shelf-3_a.lan:5555", "[::1]:5555", "[fe80::1%eth0]:5555", "localhost:65535"]
+)
+def test_addresses(serial: str):
+    assert is_address(serial)
+    assert states(f"{serial}\tdevice\n") == {serial: "device"}
+
+
+@pytest.mark.parametrize(
+    "serial",
+    [
+        *("R58N12ABCDE", ODD, "emulator-5554", "10.0.0.1", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:65536"),
+        *("10.0.0.1:22:33", "10.0.0.1:reconnect", "10.0.0.1:22\n", "10.0.0.1:\u0662\u0662", " a:1", "a b:1"),
+        *("0c:98:38:aa:bb:cc", "-a:1", "::1:22", "usb:1", "model:5", "product:5", "device:5", "tcp:5555"),
+    ],
+)
+def test_what_is_no_address(serial: str):
+    assert not is_address(serial)
+
+
+@pytest.mark.parametrize("serial", ["usb:1-4", "product:a", "model:b", "device:c", "tcp:10.0.0.1:22"])
+def test_a_serial_that_adb_would_look_for_among_other_phones_is_not_served(serial: str):
+    (row,) = parse_listing(f"{serial}\tdevice\n")
+    assert (row.state, row.usable) == ("unknown", False)
+    assert "other phones" in row.reason
