@@ -13,7 +13,7 @@ import time
 import tracemalloc
 from datetime import date
 
-from orchestrator.planning.expand import Tally, expand
+from orchestrator.planning.expand import Tally, expand_blocks
 from orchestrator.planning.matrix import Block, Exclude, Space, Suite
 
 _TILES = ("8x8", "16x8", "16x16", "32x16", "32x32", "64x16", "64x32", "128x16", "128x32", "256x16")
@@ -57,7 +57,7 @@ def main() -> int:
     points: int = parser.parse_args().points
     tally = Tally()
     started, cpu_started = time.perf_counter(), time.process_time()
-    yielded = sum(1 for _ in expand(suite(points), [_EXCLUDE], tally=tally))
+    yielded = sum(1 for _ in expand_blocks(suite(points), [_EXCLUDE], tally=tally))
     elapsed, cpu_s = time.perf_counter() - started, time.process_time() - cpu_started
     rss_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     excluded = sum(e.count for e in tally.excluded())
@@ -65,7 +65,7 @@ def main() -> int:
     peaks: list[float] = []
     for size in (points // 10, points // 5):
         tracemalloc.start()
-        for _ in expand(suite(size), [_EXCLUDE]):
+        for _ in expand_blocks(suite(size), [_EXCLUDE]):
             pass
         peaks.append(tracemalloc.get_traced_memory()[1] / 1024)
         tracemalloc.stop()

@@ -117,17 +117,6 @@ class _AxesTest:
         return all(values[position] in allowed for position, allowed in self.partial)
 
 
-def expand(
-    suite: Suite,
-    excludes: Sequence[Exclude] = (),
-    *,
-    tally: Tally | None = None,
-    selected: Predicate | None = None,
-) -> Iterator[Case]:
-    """Cases of the suite that ``selected`` accepts and no exclude removes; see :func:`expand_blocks`."""
-    return (case for case, _ in expand_blocks(suite, excludes, tally=tally, selected=selected))
-
-
 def expand_blocks(
     suite: Suite,
     excludes: Sequence[Exclude] = (),

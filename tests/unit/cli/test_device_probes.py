@@ -8,7 +8,7 @@ from orchestrator.domain.case import Case
 from orchestrator.domain.kernel import Cost
 from orchestrator.domain.results import CaseInfo, Missing, Pruned, RunResults
 from orchestrator.domain.verdict import Verdict
-from orchestrator.planning.expand import expand
+from orchestrator.planning.expand import expand_blocks
 from orchestrator.planning.kernel_folder import LoadedKernel, load_kernels
 from tests.results_fixture import device, lavapipe, results, run_info, trial
 
@@ -18,7 +18,8 @@ def kernels() -> dict[str, LoadedKernel]:
 
 
 def cases() -> list[Case]:
-    return list(expand(quick_suite({name: k.kernel for name, k in kernels().items()})))
+    suite = quick_suite({name: k.kernel for name, k in kernels().items()})
+    return [case for case, _ in expand_blocks(suite)]
 
 
 def test_every_point_exists() -> None:

@@ -1,7 +1,7 @@
 """Real redis-servers on sockets.
 
-``redis_url`` and ``client`` are of one for all tests: each uses run and device ids of its own. ``url``, ``raw``
-and ``board`` are of one for a file of tests: it is empty when each of them begins.
+``redis_url`` and ``client`` are of one for all tests, each of which uses run and device ids of its own.
+``url``, ``raw`` and ``board`` are of one for a file of tests, empty when each of them begins.
 """
 
 from collections.abc import Generator

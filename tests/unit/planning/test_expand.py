@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.domain.case import AxisValue, Case
-from orchestrator.planning.expand import Tally, expand
+from orchestrator.planning.expand import Tally, expand_blocks
 from orchestrator.planning.matrix import Block, Exclude, Space, Suite
 from orchestrator.planning.select import compile_selection
 from tests.unit.planning.toy import load, number
@@ -113,7 +113,7 @@ def counted(tally: Tally) -> list[tuple[str, int]]:
 @given(SUITES, EXCLUDES)
 def test_expansion_is_the_brute_force_model_in_its_order(suite: Suite, excludes: list[Exclude]):
     tally = Tally()
-    cases = list(expand(suite, excludes, tally=tally))
+    cases = [case for case, _ in expand_blocks(suite, excludes, tally=tally)]
     kept, counts = model(suite, excludes)
     ids = [c.case_id for c in cases]
     assert len(set(ids)) == len(ids)
@@ -125,16 +125,16 @@ def test_expansion_is_the_brute_force_model_in_its_order(suite: Suite, excludes:
 @settings(max_examples=50, deadline=None)
 @given(SUITES, EXCLUDES)
 def test_the_order_is_stable(suite: Suite, excludes: list[Exclude]):
-    first = [c.case_id for c in expand(suite, excludes)]
-    assert [c.case_id for c in expand(suite, excludes)] == first
+    first = [c.case_id for c, _ in expand_blocks(suite, excludes)]
+    assert [c.case_id for c, _ in expand_blocks(suite, excludes)] == first
 
 
 @settings(max_examples=50, deadline=None)
 @given(SUITES, EXCLUDES, st.sampled_from(EXPRESSIONS))
 def test_selection_commutes_with_excludes(suite: Suite, excludes: list[Exclude], text: str):
     selected = compile_selection(text)
-    narrowed = [c.case_id for c in expand(suite, excludes, selected=selected)]
-    assert narrowed == [c.case_id for c in expand(suite, excludes) if selected(c)]
+    narrowed = [c.case_id for c, _ in expand_blocks(suite, excludes, selected=selected)]
+    assert narrowed == [c.case_id for c, _ in expand_blocks(suite, excludes) if selected(c)]
 
 
 def test_the_order_of_keys_in_the_file_changes_nothing(tmp_path: Path):
@@ -156,8 +156,8 @@ def test_the_order_of_keys_in_the_file_changes_nothing(tmp_path: Path):
                 workloads: [{causal: [true, false], seq: [8, 16]}]
                 kernel: attention_toy
         """
-    first = [c.label for c in expand(load(tmp_path, one).suite("s"))]
-    assert [c.label for c in expand(load(tmp_path, other).suite("s"))] == first
+    first = [c.label for c, _ in expand_blocks(load(tmp_path, one).suite("s"))]
+    assert [c.label for c, _ in expand_blocks(load(tmp_path, other).suite("s"))] == first
     assert first[0] == (
         "attention_toy[api=gles precision=fp32 tile=16x16 vector=4] "
         "seq=8 kv_seq=8 head_dim=64 heads=1 kv_heads=1 causal=true inputs=normal"
@@ -176,7 +176,7 @@ def test_a_parameter_that_follows_another_is_its_number_and_never_twice(tmp_path
                 workloads: [{seq: [8, 16], kv_seq: [8, seq]}]
                 axes: {tile: 8x8}
         """
-    cases = list(expand(load(tmp_path, text).suite("s")))
+    cases = [case for case, _ in expand_blocks(load(tmp_path, text).suite("s"))]
     assert [(number(c, "seq"), number(c, "kv_seq")) for c in cases] == [(8, 8), (16, 8), (16, 16)]
 
 
@@ -195,7 +195,7 @@ def test_a_point_that_one_block_excludes_may_come_from_another(tmp_path: Path):
                 axes: {tile: 8x8}
         """
     tally = Tally()
-    cases = list(expand(load(tmp_path, text).suite("s"), tally=tally))
+    cases = [case for case, _ in expand_blocks(load(tmp_path, text).suite("s"), tally=tally)]
     assert [number(c, "seq") for c in cases] == [8, 16]
     assert [(e.when, e.count, e.expires) for e in tally.excluded()] == [("seq=16", 1, "2027-01-01")]
 
@@ -207,7 +207,7 @@ def test_memory_does_not_grow_with_the_number_of_points():
         block = Block("blocks.0", 1, "k1", "op", (workload,), axes, ("normal",), linked=LINKED)
         suite = Suite("s", (block, replace(block, where="blocks.1")))
         tracemalloc.start()
-        count = sum(1 for _ in expand(suite, [exclude("tile=a", "excludes.0")]))
+        count = sum(1 for _ in expand_blocks(suite, [exclude("tile=a", "excludes.0")]))
         traced = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert count == lengths * 14

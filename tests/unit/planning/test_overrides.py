@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.errors import UsageError
-from orchestrator.planning.expand import expand
+from orchestrator.planning.expand import expand_blocks
 from orchestrator.planning.matrix import Suite
 from orchestrator.planning.overrides import Override, apply_overrides, parse_override
 from tests.unit.planning.toy import KERNELS, load
@@ -42,7 +42,7 @@ def test_an_axis_is_replaced_in_the_blocks_that_have_it(suite: Suite):
 def test_a_parameter_is_replaced_in_every_workload(suite: Suite):
     new, _ = changed(suite, "seq=33", "causal=false")
     assert [(w["seq"], w["causal"]) for w in new.blocks[0].workloads] == [((33,), (False,))] * 2
-    assert len(list(expand(new))) == 2, "equal workloads collapse"
+    assert len(list(expand_blocks(new))) == 2, "equal workloads collapse"
 
 
 def test_inputs_and_seeds_are_replaced(suite: Suite):
@@ -53,7 +53,12 @@ def test_inputs_and_seeds_are_replaced(suite: Suite):
 
 def test_a_linked_parameter_takes_a_number_or_its_word(suite: Suite):
     new, _ = changed(suite, "kv_seq=5,seq")
-    assert [c.workload["kv_seq"] for c in expand(new) if c.kernel == "attention_toy"] == [5, 8, 5, 16]
+    assert [c.workload["kv_seq"] for c, _ in expand_blocks(new) if c.kernel == "attention_toy"] == [
+        5,
+        8,
+        5,
+        16,
+    ]
 
 
 def test_a_block_keeps_the_values_that_its_kernel_allows(suite: Suite):
