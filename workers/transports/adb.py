@@ -128,7 +128,8 @@ class AdbServer:
             yield connection
 
     def version(self, timeout_s: float = _SERVER_S) -> int:
-        """41 for 1.0.41; read it at each lease, since another client may replace the server."""
+        """41 for 1.0.41. An agent reads it whenever it begins to follow the list, at least every 30 s of quiet:
+        another client may replace the server."""
         text = self._ask("host:version", timeout_s)
         try:
             return int(text, 16)
