@@ -1,6 +1,6 @@
 """What earlier nights said of each series, from the files of their verdicts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from orchestrator.analysis.speed.rows import Ints
 from orchestrator.domain.finding import EVERYTHING
 from orchestrator.history.connection import Connection
-from orchestrator.history.query import NightTable
 
 _SAID = """
 CREATE TEMP TABLE said AS
@@ -31,7 +30,7 @@ class Said:
     """What earlier nights said, one entry for each series and night."""
 
     series: Ints
-    """Index into the table's series."""
+    """Index into the series that were asked for."""
     night: Ints
     speed: Ints
     """Code of what was said."""
@@ -41,10 +40,12 @@ class Said:
     """(device id, night, code) of phones as a whole."""
 
 
-def said_before(files: Mapping[str, Path], table: NightTable) -> Said:
+def said_before(files: Mapping[str, Path], runs: Sequence[str], series: Sequence[tuple[str, str]]) -> Said:
     """
     Args:
-        files: run id → its file of verdicts, for runs of the table that were judged.
+        files: run id → its file of verdicts, for those of ``runs`` that were judged.
+        runs: of the nights.
+        series: device and case.
 
     Raises:
         InfraError: a file is missing or damaged.
@@ -54,9 +55,9 @@ def said_before(files: Mapping[str, Path], table: NightTable) -> Said:
         return Said(none, none, none, np.zeros(0, np.bool_), [])
     given = {
         "files": [str(path) for path in files.values()],
-        "nights": [table.runs.index(run_id) for run_id in files],
+        "nights": [runs.index(run_id) for run_id in files],
     }
-    names = {"devices": [d for d, _ in table.series], "cases": [c for _, c in table.series]}
+    names = {"devices": [d for d, _ in series], "cases": [c for _, c in series]}
     with Connection() as ask:
         ask.run(_SAID, given)
         ask.run(_WANTED, names)

@@ -1,13 +1,14 @@
 """A suite's nights out of the history, as the analysis wants them: series × nights, the last one tonight."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from orchestrator.analysis.speed.baseline import History as Past
 from orchestrator.analysis.speed.baseline import Tonight
-from orchestrator.analysis.speed.rows import Bools, Ints
+from orchestrator.analysis.speed.rows import Bools, Ints, indices
+from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
 from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import EVERYTHING
@@ -17,13 +18,15 @@ from orchestrator.history.known import known_cases
 from orchestrator.history.query import NightTable, night_table
 from orchestrator.history.said import said_before
 from orchestrator.triage.restarts import Restarts
+from orchestrator.verdicts.outlived import Lacking, outlived
+from orchestrator.verdicts.restarted import MOVED, epochs
 
 NIGHTS = 90
-"""That are looked at: the weekly scan's span; baselines take the last 14 accepted ones of these."""
+"""That are looked at: the weekly scan's span; baselines take the last 14 accepted ones of these. What moved
+since its baseline, which nobody accepted, keeps that one, however old (``outlived``)."""
 UNJUDGED = -1
 MAX_UNJUDGED = 3
 """Nights that were never judged, which are told one by one."""
-MOVED = (SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,11 @@ def sound(history: History, runs: Sequence[StoredRun], until: str) -> tuple[list
     return [run for run in runs if not why.get(run.run_id)], told
 
 
+def judged_since(runs: Sequence[StoredRun]) -> str:
+    """The first run that was judged; empty: none was."""
+    return min((run.run_id for run in runs if run.verdicts and run.whole_suite), default="")
+
+
 def counting(runs: Sequence[StoredRun], nights: Sequence[StoredRun]) -> tuple[Bools, list[str]]:
     """(nights,) Whether each one may be in a baseline, the last one being tonight; and sentences about those
     that may not. Nobody knows what a night shows that was not judged: seven slow ones would be a baseline.
@@ -129,7 +137,7 @@ def counting(runs: Sequence[StoredRun], nights: Sequence[StoredRun]) -> tuple[Bo
     Args:
         runs: all that there are of the suite.
     """
-    first = min((run.run_id for run in runs if run.verdicts and run.whole_suite), default="")
+    first = judged_since(runs)
     found = [bool(r.verdicts) or not first or r.run_id < first or r is nights[-1] for r in nights]
     out = [run for run, counts in zip(nights, found, strict=True) if not counts]
     told = [
@@ -163,6 +171,27 @@ def load(
     restarts = restarts or Restarts()
     every = history.runs(suite)
     runs, damaged = sound(history, chosen(every, until), until)
+    found = _nights(history, every, runs, restarts, asked)
+    if older := _older(history, every, found, restarts):
+        kept, gone = sound(history, older, until)
+        there = set(found.table.series)
+        found = _nights(history, every, kept + runs, restarts, lambda d, c, _: (d, c) in there)
+        damaged = gone + damaged
+    return replace(found, left_out=damaged + found.left_out)
+
+
+def _nights(
+    history: History,
+    every: Sequence[StoredRun],
+    runs: Sequence[StoredRun],
+    restarts: Restarts,
+    asked: Callable[[str, str, int], bool] | None,
+) -> Nights:
+    """
+    Args:
+        every: all runs of the suite.
+        runs: of the nights, tonight last.
+    """
     counts, unjudged = counting(every, runs)
     table = night_table({run.run_id: history.path(run) for run in runs})
     if asked is not None:
@@ -173,7 +202,7 @@ def load(
     devices = list(dict.fromkeys(device for device, _ in table.series))
     whole = {device: np.full(len(runs), UNJUDGED, np.int64) for device in devices}
     judged = {run.run_id: history.verdict_path(run) for run in runs[:-1] if run.verdicts}
-    known = said_before(judged, table)
+    known = said_before(judged, table.runs, table.series)
     # In a night that was judged those count that it says so of.
     accepted[:, ~counts | [run.run_id in judged for run in runs]] = False
     at = known.series, known.night
@@ -186,14 +215,19 @@ def load(
     frozen = history.sentinels()
     vulkan = {i for i, case in known_cases(history).items() if case.axes.get("api") == "vulkan"}
     socs = history.socs(set(devices)) if restarts else {}
-    epoch, numerics_epoch = _restarted(table, restarts, socs, accepted, said)
-    whole_epoch = {d: _restarted_whole(table.runs, restarts, socs.get(d, ""), d, whole[d]) for d in devices}
+    own = epochs(table.runs, table.series, said, restarts, socs)
+    accepted |= own.told & np.isfinite(table.log_ns)
+    whole_epoch: dict[str, Ints] = {}
+    for device, words in whole.items():
+        of_whole = epochs(table.runs, [(device, EVERYTHING)], words[None, :], restarts, socs)
+        whole_epoch[device] = of_whole.speed[0]
+        words[of_whole.told[0]] = SPEEDS.index(Speed.SAME)
     return Nights(
         table=table,
         accepted=accepted,
         said=said,
-        epoch=epoch,
-        numerics_epoch=numerics_epoch,
+        epoch=own.speed,
+        numerics_epoch=own.numerics,
         os_build=[by_device[device] for device, _ in table.series],
         sentinel=np.array([case in frozen.get(device, ()) for device, case in table.series], np.bool_),
         compilers=[run.compiler or "" for run in runs],
@@ -202,7 +236,7 @@ def load(
         whole_said=whole,
         whole_epoch=whole_epoch,
         counting=counts,
-        left_out=damaged + unjudged,
+        left_out=unjudged,
     )
 
 
@@ -214,32 +248,38 @@ def _away(table: NightTable) -> dict[str, int]:
     return {device: len(table.runs) - 1 - night for device, night in last.items()}
 
 
-def _restarted_whole(runs: Sequence[str], restarts: Restarts, soc: str, device_id: str, said: Ints) -> Ints:
-    """(nights,) The epoch of a phone as a whole; ``said`` forgets what it told of an accepted shift."""
-    names, epoch = np.array(runs), np.zeros(len(runs), np.int64)
-    for restart in restarts.of_series("speed", soc, device_id, EVERYTHING):
-        later = names >= restart.since
-        epoch += later
-        said[later & (names <= restart.seen_in)] = SPEEDS.index(Speed.SAME)
-    return epoch
+def _older(
+    history: History, every: Sequence[StoredRun], nights: Nights, restarts: Restarts
+) -> list[StoredRun]:
+    """Older runs that something is still held against (``outlived``)."""
+    first = nights.table.runs[0]
+    if not any(run.run_id < first for run in every):
+        return []
+    lacking = _lacking(nights)
+    if not lacking.series:
+        return []
+    socs = history.socs({device for device, _ in lacking.series}) if restarts else {}
+
+    def before(run_id: str) -> list[StoredRun]:
+        return chosen([run for run in every if run.run_id < run_id], run_id)
+
+    return outlived(history, before, first, judged_since(every), lacking, restarts, socs)
 
 
-def _restarted(
-    table: NightTable, restarts: Restarts, socs: Mapping[str, str], accepted: Bools, said: Ints
-) -> tuple[Ints, Ints]:
-    """Epochs of speed and of numerics. Nights that told an accepted shift are the first ones of the new
-    baseline: ``accepted`` has them from now on."""
-    runs = np.array(table.runs)
-    epoch, numerics = (np.zeros(table.log_ns.shape, np.int64) for _ in range(2))
-    if not restarts:
-        return epoch, numerics
-    for row, (device, case) in enumerate(table.series):
-        soc = socs.get(device, "")
-        for restart in restarts.of_series("speed", soc, device, case):
-            later = runs >= restart.since
-            epoch[row] += later
-            told = later & (runs <= restart.seen_in) & np.isin(said[row], MOVED)
-            accepted[row] |= told & np.isfinite(table.log_ns[row])
-        for restart in restarts.of_series("numerics", soc, device, case):
-            numerics[row] += runs >= restart.since
-    return epoch, numerics
+def _lacking(nights: Nights) -> Lacking:
+    """Series, and phones as a whole, in an epoch that is older than the nights that are looked at."""
+    table, whole = nights.table, list(nights.whole_said)
+    keys = [*table.series, *((device, EVERYTHING) for device in whole)]
+    said = np.concatenate([nights.said, *(nights.whole_said[d][None, :] for d in whole)])
+    epoch = np.concatenate([nights.epoch, *(nights.whole_epoch[d][None, :] for d in whole)])
+    # Of a phone that was not there it is said, too, that it did not move.
+    owner, there = np.array([device for device, _ in table.series]), table.code >= 0
+    stood = [(nights.whole_accepted(d) & there[owner == d].any(axis=0))[None, :] for d in whole]
+    accepted = np.concatenate([nights.accepted, *stood])
+    said, accepted = said[:, :-1], accepted[:, :-1] & (epoch[:, :-1] == epoch[:, -1:])
+    number = indices(said.shape[1])
+    moved = np.where(np.isin(said, MOVED), number, -1).max(axis=1, initial=-1)
+    last = np.where(accepted, number, -1).max(axis=1, initial=-1)
+    missing = RULE.window - np.count_nonzero(accepted, axis=1)
+    found = np.flatnonzero((moved > last) & (missing > 0) & (epoch[:, 0] == epoch[:, -1]))
+    return Lacking([keys[n] for n in found.tolist()], missing[found], epoch[found, -1], last[found] < 0)
