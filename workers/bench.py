@@ -122,7 +122,7 @@ def _profile(serial: str, line: bytes) -> Profile:
         raise TruncatedOutput(f"{serial}: probe speaks format {spoken}, not {RESULT_FORMAT}")
     try:
         profile = _PROFILE.validate_python({k: v for k, v in record.items() if k not in ("type", "format")})
-        return checked_profile(profile, "bad profile")
+        return checked_profile(profile)
     except ValidationError as e:
         first = e.errors(include_url=False)[0]
         raise TruncatedOutput(f"{serial}: bad profile: {first['loc']}: {first['msg']}") from e

@@ -120,13 +120,13 @@ def presentable(record: DeviceRecord) -> DeviceRecord:
     )
 
 
-def checked_profile(profile: Profile, where: str) -> Profile:
+def checked_profile(profile: Profile) -> Profile:
     """
     Raises:
         WireError: no driver is like that.
     """
     clean = printables(profile)
-    check(_Profile, clean, where)
+    check(_Profile, clean, "bad profile")
     return clean
 
 

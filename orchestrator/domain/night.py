@@ -123,7 +123,7 @@ class Decision:
     missed: list[Night]
 
 
-def parse_schedule(text: str, where: str = "TILEFARM_NIGHTS") -> tuple[Slot, ...]:
+def parse_schedule(text: str) -> tuple[Slot, ...]:
     """``nightly@01:00, speed@Sun 03:00``: suites and UTC times, on each day or on one of the week.
 
     Raises:
@@ -136,14 +136,15 @@ def parse_schedule(text: str, where: str = "TILEFARM_NIGHTS") -> tuple[Slot, ...
         hour, minute = (int(found["hour"]), int(found["minute"])) if found is not None else (24, 0)
         if found is None or hour > 23 or minute > 59 or (day and day not in DAYS):
             raise UsageError(
-                f"{where}: {entry!r}: expected SUITE@HH:MM or SUITE@DAY HH:MM in UTC, e.g. nightly@01:00 or "
-                f"speed@Sun 03:00; days are {', '.join(DAYS)}"
+                f"TILEFARM_NIGHTS: {entry!r}: expected SUITE@HH:MM or SUITE@DAY HH:MM in UTC, e.g. nightly@01:00 "
+                f"or speed@Sun 03:00; days are {', '.join(DAYS)}"
             )
         slot = Slot(found["suite"], time(hour, minute), DAYS.index(day) if day else None)
         twin = next((s for s in slots if s.suite == slot.suite and _share_a_day(s, slot)), None)
         if twin is not None:
             raise UsageError(
-                f"{where}: {twin} and {slot}: a suite has one night a day (UTC); leave one of them out"
+                f"TILEFARM_NIGHTS: {twin} and {slot}: a suite has one night a day (UTC); "
+                "leave one of them out"
             )
         slots.append(slot)
     return tuple(slots)

@@ -72,9 +72,9 @@ def unpack(cls: type[T], text: object, where: str, at_most: int = MAX_MESSAGE_BY
     return decode(cls, _envelope(text, where, at_most), where)
 
 
-def unpack_one(kinds: Sequence[type[T]], text: object, where: str, at_most: int = MAX_MESSAGE_BYTES) -> T:
+def unpack_one(kinds: Sequence[type[T]], text: object, where: str) -> T:
     """As ``unpack``, for a message that is of one of several kinds."""
-    envelope = _envelope(text, where, at_most)
+    envelope = _envelope(text, where, MAX_MESSAGE_BYTES)
     named = _fields(envelope).get("kind")
     return decode(next((cls for cls in kinds if cls.__name__ == named), kinds[0]), envelope, where)
 
