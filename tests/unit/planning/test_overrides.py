@@ -53,12 +53,8 @@ def test_inputs_and_seeds_are_replaced(suite: Suite):
 
 def test_a_linked_parameter_takes_a_number_or_its_word(suite: Suite):
     new, _ = changed(suite, "kv_seq=5,seq")
-    assert [c.workload["kv_seq"] for c, _ in expand_blocks(new) if c.kernel == "attention_toy"] == [
-        5,
-        8,
-        5,
-        16,
-    ]
+    attention = [c for c, _ in expand_blocks(new) if c.kernel == "attention_toy"]
+    assert [c.workload["kv_seq"] for c in attention] == [5, 8, 5, 16]
 
 
 def test_a_block_keeps_the_values_that_its_kernel_allows(suite: Suite):
