@@ -136,8 +136,8 @@ def parse_schedule(text: str) -> tuple[Slot, ...]:
         hour, minute = (int(found["hour"]), int(found["minute"])) if found is not None else (24, 0)
         if found is None or hour > 23 or minute > 59 or (day and day not in DAYS):
             raise UsageError(
-                f"TILEFARM_NIGHTS: {entry!r}: expected SUITE@HH:MM or SUITE@DAY HH:MM in UTC, e.g. nightly@01:00 "
-                f"or speed@Sun 03:00; days are {', '.join(DAYS)}"
+                f"TILEFARM_NIGHTS: {entry!r}: expected SUITE@HH:MM or SUITE@DAY HH:MM in UTC, "
+                f"e.g. nightly@01:00 or speed@Sun 03:00; days are {', '.join(DAYS)}"
             )
         slot = Slot(found["suite"], time(hour, minute), DAYS.index(day) if day else None)
         twin = next((s for s in slots if s.suite == slot.suite and _share_a_day(s, slot)), None)
