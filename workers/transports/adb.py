@@ -128,8 +128,8 @@ class AdbServer:
             yield connection
 
     def version(self, timeout_s: float = _SERVER_S) -> int:
-        """41 for 1.0.41. An agent reads it whenever it begins to follow the list, at least every 30 s of quiet:
-        another client may replace the server."""
+        """41 for 1.0.41. Another client may replace the server: an agent reads it anew each time it begins to
+        follow the list, which is after each restart and after 30 s without a change."""
         text = self._ask("host:version", timeout_s)
         try:
             return int(text, 16)
