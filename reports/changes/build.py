@@ -17,7 +17,7 @@ from reports.changes.method import parameters, sensitivity
 from reports.changes.model import Card, Changes, SocChanges, Tally
 from reports.changes.naming import Names
 from reports.changes.rows import by_importance, first_rows, table_csv, table_data
-from reports.changes.words import VERDICTS, readable
+from reports.changes.words import VERDICTS, readable, spaced
 
 TALLIES = (
     "regressed", "improved", "numerics", "drifting", "inconclusive", "missing", "new", "same", "acknowledged",
@@ -138,7 +138,7 @@ def _not_judged(rows: Sequence[SeriesRow]) -> tuple[str, ...]:
     """``4 variants inconclusive: 5 of 7 nights that a baseline needs``, the most frequent reason first."""
     by = Counter((r.verdict, r.why) for r in rows if r.verdict in ("inconclusive", "missing"))
     told = [
-        f"{plural(n, 'variant')} {verdict}" + (f": {why}" if why else "")
+        f"{plural(n, 'variant')} {verdict}" + (f": {spaced(why)}" if why else "")
         for (verdict, why), n in by.most_common(MAX_WHYS)
     ]
     left = sum(by.values()) - sum(n for _, n in by.most_common(MAX_WHYS))

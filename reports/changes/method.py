@@ -26,6 +26,11 @@ _TOLD: Mapping[str, tuple[str, str, str]] = {
     "again_p": ("p of a second measurement", "p", "of unchanged code"),
     "again_q": ("false discovery rate of its first", "share", "both are of one night"),
     "budget": ("budget of second measurements", "share", "of the night's samples"),
+    "least_budget": (
+        "samples of second measurements, at least",
+        "count",
+        "a small farm's share pays for none",
+    ),
     "power": ("power of detectable changes", "share", "how often one of that size is found"),
     "scan_nights": ("nights of the weekly scan", "count", "for drift too slow for a single night"),
     "min_segment": ("nights of a segment, at least", "count", "of that scan"),

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from orchestrator.domain.finding import SeriesRow
 from reports.changes.model import TableRow
 from reports.changes.naming import Names
-from reports.changes.words import VERDICTS, change, history_words, latency, name, tied
+from reports.changes.words import VERDICTS, change, history_words, latency, name, spaced
 from reports.numbers import DASH
 from reports.svg.sparkline import sparkline
 from reports.text import visible
@@ -86,7 +86,7 @@ def _flags(row: SeriesRow, drifts: Drifts) -> list[str]:
 
 
 def _why(row: SeriesRow, drifts: Drifts) -> str:
-    return tied(visible(row.why or drifts.get(row.case_id, ""), MAX_LABEL))
+    return visible(spaced(row.why) or drifts.get(row.case_id, ""), MAX_LABEL)
 
 
 def table_data(rows: Sequence[SeriesRow], names: Names, anchors: Mapping[str, str], drifts: Drifts) -> str:
@@ -171,7 +171,7 @@ def _plain(value: float) -> str:
 def change_text(row: SeriesRow) -> str:
     if row.verdict in ("new", "missing") or not math.isfinite(row.effect):
         return DASH
-    return tied(change(row.effect))
+    return change(row.effect)
 
 
 def _detectable(row: SeriesRow) -> str:

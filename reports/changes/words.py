@@ -52,6 +52,7 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 LEAST_CHANCE = 1e-9
 NO_BREAK = "\u00a0"
 _SIZE = re.compile(r"(?<=\d) (?:% )?(?:slower|faster)\b")
+_PERCENT = re.compile(r"((?<![\w.-])-)?(\d[\d.]*)%(?!\w)")
 _NIGHT = re.compile(r"\bnight (\d{4}-\d\d-\d\d)(?:-[\w.-]*\w)?")
 """As a scheduler calls one: date and suite."""
 CONFIRMED = {
@@ -117,6 +118,11 @@ def chance(p: float, equals: str = "") -> str:
     )
 
 
+def spaced(text: str) -> str:
+    """``−2.1 %``, as the rest of a page writes what the analysis calls ``-2.1%``."""
+    return _PERCENT.sub(lambda m: f"{'−' if m[1] else ''}{m[2]} %", text)
+
+
 def tied(text: str) -> str:
     """``2.4 % slower`` that no line ends in."""
     return _SIZE.sub(lambda m: m[0].replace(" ", NO_BREAK), text)
@@ -155,7 +161,7 @@ def readable(text: str, runs: Iterable[str], phones: Mapping[str, str]) -> str:
         phones: device id → its name.
     """
     said = _NIGHT.sub(lambda m: f"night of {night(m[1].replace('-', '') + '-000000')}", dated(text, runs))
-    said = re.sub(r"(?<=\d)%(?!\w)", " %", said)
+    said = spaced(said)
     named = {i: f"{name} ({i})" for i, name in phones.items() if name and name != i}
     if not named:
         return said

@@ -45,6 +45,7 @@
     e.append(g, `\u00a0${word}`);
     return e;
   };
+  const tied = (text) => text.replace(/\d (?:% )?(?:slower|faster)\b/g, (m) => m.replaceAll(" ", "\u00a0")); // words.py
   const signed = (v) => {
     const p = (Math.exp(v) - 1) * 100;
     return `${p >= 0.05 ? "+" : p <= -0.05 ? "−" : "±"}${Math.abs(p).toFixed(Math.abs(p) < 100 ? 1 : 0)} %`;
@@ -89,10 +90,10 @@
     if (r[11]) called.href = `#${r[11]}`;
     called.title = full;
     title.append(called);
-    if (data.whys[r[10]]) title.append(make("span", data.whys[r[10]], "why"));
+    if (data.whys[r[10]]) title.append(make("span", tied(data.whys[r[10]]), "why"));
     const history = make("td");
     history.append(spark(r[12]));
-    tr.append(verdict, title, make("td", r[3], "n"), history, make("td", r[7], "n"), make("td", r[5], "n"), make("td", r[8], "n"));
+    tr.append(verdict, title, make("td", tied(r[3]), "n"), history, make("td", r[7], "n"), make("td", r[5], "n"), make("td", r[8], "n"));
     return tr;
   };
 

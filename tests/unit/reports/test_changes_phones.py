@@ -23,6 +23,8 @@ PHONES = {"sm6375-2": "Phone E 2", "sm6375-20": "Phone E 20", "bare": "bare", "1
         ("Phone E 2 (sm6375-2) alone", "Phone E 2 (sm6375-2) alone"),
         ("xsm6375-2 sm6375-2.log a/sm6375-2", "xsm6375-2 sm6375-2.log a/sm6375-2"),
         ("in turns different: +8.2% in 16 pairs", "in turns different: +8.2 % in 16 pairs"),
+        ("-2.1% at first; 12% of x", "−2.1 % at first; 12 % of x"),
+        ("100%25 and a-3% and ²%", "100%25 and a-3 % and ²%"),
         ("night 2026-11-09-nightly: the host was off", "night of 9 Nov: the host was off"),
         (f"since {NIGHTS[0]}", "since 17 Nov"),
     ],
