@@ -19,6 +19,7 @@ from orchestrator.history.query import NightTable, night_table
 from orchestrator.history.said import said_before
 from orchestrator.triage.restarts import Restarts
 from orchestrator.verdicts.outlived import Lacking, outlived
+from orchestrator.verdicts.pins import Pins, read_pins
 from orchestrator.verdicts.restarted import MOVED, epochs
 
 NIGHTS = 90
@@ -58,6 +59,8 @@ class Nights:
     """Device → (nights,) how often a person accepted a shift of the phone as a whole."""
     counting: Bools
     """(nights,) Tonight, and those that were judged, or that are older than the first one that was."""
+    pins: Pins | None
+    """Pinned runs of the suite that are none of these nights; None: there are none."""
     left_out: list[str]
     """Sentences about nights that do not count: their files are damaged, or they were never judged."""
 
@@ -177,7 +180,11 @@ def load(
         there = set(found.table.series)
         found = _nights(history, every, kept + runs, restarts, lambda d, c, _: (d, c) in there)
         damaged = gone + damaged
-    return replace(found, left_out=damaged + found.left_out)
+    names = set(history.pinned().values()) - set(found.table.runs)
+    pinned, gone = sound(history, [run for run in every if run.run_id in names and run.run_id < until], until)
+    socs = history.socs({device for device, _ in found.table.series}) if restarts else {}
+    pins = read_pins(history, pinned, restarts, socs)
+    return replace(found, pins=pins, left_out=damaged + gone + found.left_out)
 
 
 def _nights(
@@ -236,6 +243,7 @@ def _nights(
         whole_said=whole,
         whole_epoch=whole_epoch,
         counting=counts,
+        pins=None,
         left_out=unjudged,
     )
 

@@ -1,5 +1,6 @@
 """Findings of numerics: one for each flag of a case on a SoC, with the phones that show it."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from math import isfinite, log10, nan
 from typing import Literal, assert_never
@@ -33,9 +34,8 @@ def numerics_findings(flagged: Sequence[Flagged], soc_of: Mapping[str, str], jud
         if item.flag != "improved":
             by_case.setdefault((soc_of[item.device_id], item.case_id, item.flag), []).append(item)
     rows = {series: row for row, series in enumerate(judged.nights.table.series)} if by_case else {}
-    runs = {run: night for night, run in enumerate(judged.nights.table.runs)}
     return [
-        _numeric(soc, flag, items, judged, [rows[i.device_id, case_id] for i in items], runs)
+        _numeric(soc, flag, items, judged, [rows[i.device_id, case_id] for i in items])
         for (soc, case_id, flag), items in by_case.items()
     ]
 
@@ -46,14 +46,12 @@ def _numeric(
     items: Sequence[Flagged],
     judged: Judged,
     series: Sequence[int],
-    runs: Mapping[str, int],
 ) -> Told:
     first, lead = items[0], series[0]
-    before = runs[first.baseline_run]
-    old, new = judged.environment(lead, before), judged.environment(lead, -1)
+    new = judged.environment(lead, -1)
     whose = zip(series, items, strict=True)
     origin = min(
-        (_origin(judged, row, flag, item, runs[item.baseline_run]) for row, item in whose),
+        (_origin(judged, row, flag, item) for row, item in whose),
         key=lambda o: o.night,
     )
     # Nondeterminism is held against nothing, and an accepted one stays accepted.
@@ -85,18 +83,20 @@ def _numeric(
         phones=[PhoneChange(i.device_id, 0.0, nan, nan, 1) for i in items],
         since=judged.nights.table.runs[origin.night],
         baseline=[first.baseline_run],
-        code_before=judged.code(lead, before),
+        code_before=first.code_before,
         code_after=judged.code(lead, -1),
-        environment_before="; ".join(filter(None, (old.driver, old.os_build))),
+        environment_before=first.environment_before,
         environment_after="; ".join(filter(None, (new.driver, new.os_build))),
         detail=f"{words[flag]} since {day(judged, origin.night)}: {origin.why}",
     )
     return Told(finding, origin)
 
 
-def _origin(judged: Judged, series: int, flag: _Wrong, item: Flagged, baseline: int) -> Origin:
+def _origin(judged: Judged, series: int, flag: _Wrong, item: Flagged) -> Origin:
     """The first of the last nights in a row that show it; nights without an output end nothing."""
-    shows = _shows(judged, series, flag, item, baseline)
+    shows = _shows(judged, series, flag, item)
+    # A pinned run may be older than all of them.
+    baseline = bisect_right(judged.nights.table.runs, item.baseline_run) - 1
     there = with_output(judged.nights.table, series)
     night = last = len(shows) - 1
     for earlier in range(last - 1, baseline, -1):
@@ -107,7 +107,7 @@ def _origin(judged: Judged, series: int, flag: _Wrong, item: Flagged, baseline: 
     return what_was_new(judged, series, night, there)
 
 
-def _shows(judged: Judged, series: int, flag: _Wrong, item: Flagged, baseline: int) -> Bools:
+def _shows(judged: Judged, series: int, flag: _Wrong, item: Flagged) -> Bools:
     """(nights,)"""
     table = judged.nights.table
     nmse = table.numerics["nmse"][series]
@@ -115,7 +115,7 @@ def _shows(judged: Judged, series: int, flag: _Wrong, item: Flagged, baseline: i
         case "hash_changed":
             return table.hash[series] == table.hash[series, -1]
         case "nmse_doubled":
-            return ~(nmse < FACTOR * nmse[baseline])
+            return ~(nmse < FACTOR * item.before.nmse)
         case "limit_crossed":
             mismatch = {n for n, word in enumerate(table.verdicts) if word == "mismatch"}
             return np.isin(table.verdict[series], list(mismatch)) | ~(nmse <= item.after.limit)

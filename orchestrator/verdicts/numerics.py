@@ -32,6 +32,19 @@ class Flagged:
     before: NumericNight
     after: NumericNight
     baseline_run: str
+    code_before: str
+    environment_before: str
+    """Driver and OS build."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Baseline:
+    """A night of a series that has an output."""
+
+    table: NightTable
+    series: int
+    night: int
+    os_build: str
 
 
 def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Flagged]:
@@ -49,11 +62,20 @@ def flags(nights: Nights, results: RunResults, pinned: Sequence[str]) -> list[Fl
             continue
         limit = float(min((t.nmse for t in results.cases[trial.case_id].tolerance.values()), default=np.inf))
         after = _tonight(trial, limit)
-        for night, wanted in _baselines(nights, number, pinned):
-            before = _then(nights, number, night, limit, after.executions)
-            run_id = nights.table.runs[night]
+        for then, wanted in _baselines(nights, number, pinned):
+            before = _then(then, limit, after.executions)
+            driver = then.table.driver_text(then.series, then.night)
             found += [
-                Flagged(trial.device_id, trial.case_id, WORDS[flag], before, after, run_id)
+                Flagged(
+                    trial.device_id,
+                    trial.case_id,
+                    WORDS[flag],
+                    before,
+                    after,
+                    baseline_run=then.table.runs[then.night],
+                    code_before=then.table.code_text(then.series, then.night),
+                    environment_before="; ".join(filter(None, (driver, then.os_build))),
+                )
                 for flag in numeric_flags(before, after)
                 if (flag is NumericFlag.HASH_CHANGED) == wanted
             ]
@@ -66,16 +88,40 @@ def with_output(table: NightTable, series: int) -> Bools:
     return table.hash[series] >= (1 if table.hashes[:1] == [""] else 0)
 
 
-def _baselines(nights: Nights, series: int, pinned: Sequence[str]) -> Iterator[tuple[int, bool]]:
+def _baselines(nights: Nights, series: int, pinned: Sequence[str]) -> Iterator[tuple[_Baseline, bool]]:
     """Nights to compare with, and whether it is the hash that is compared."""
     table = nights.table
     same = nights.numerics_epoch[series, :-1] == nights.numerics_epoch[series, -1]
     there = np.flatnonzero(with_output(table, series)[:-1] & same).tolist()
-    if not there:
-        return
-    yield there[-1], True
-    kept = (table.runs.index(run) for run in pinned if run in table.runs[:-1])
-    yield next((n for n in kept if n in there), there[0]), False
+    if there:
+        yield _night(nights, series, there[-1]), True
+    for run in pinned:
+        if run not in table.runs:
+            held = _pin(nights, series, run)
+        else:
+            night = table.runs.index(run)
+            held = _night(nights, series, night) if night in there else None
+        if held is not None:
+            yield held, False
+            return
+    if there:
+        yield _night(nights, series, there[0]), False
+
+
+def _night(nights: Nights, series: int, night: int) -> _Baseline:
+    return _Baseline(nights.table, series, night, nights.os_build[series][night])
+
+
+def _pin(nights: Nights, series: int, run: str) -> _Baseline | None:
+    """An older pinned run, where the series has an output in it, of tonight's epoch."""
+    pins, key = nights.pins, nights.table.series[series]
+    if pins is None or run not in pins.table.runs or key not in pins.row:
+        return None
+    row, night = pins.row[key], pins.table.runs.index(run)
+    epoch = nights.numerics_epoch[series, -1]
+    if not with_output(pins.table, row)[night] or pins.numerics_epoch[row, night] != epoch:
+        return None
+    return _Baseline(pins.table, row, night, pins.os_build.get((run, key[0]), ""))
 
 
 def _tonight(trial: Trial, limit: float) -> NumericNight:
@@ -92,10 +138,10 @@ def _tonight(trial: Trial, limit: float) -> NumericNight:
     )
 
 
-def _then(nights: Nights, series: int, night: int, limit: float, executions: int) -> NumericNight:
+def _then(then: _Baseline, limit: float, executions: int) -> NumericNight:
     """Of an earlier night. The history counts its different outputs: of as many executions as tonight, that
     is the smallest share that may have differed."""
-    table = nights.table
+    table, series, night = then.table, then.series, then.night
     verdict = table.verdict_text(series, night)
     return NumericNight(
         hash=table.hash_text(series, night),

@@ -2,13 +2,18 @@
 
 from dataclasses import replace
 
+import pytest
+
 from orchestrator.domain.finding import Findings
 from orchestrator.domain.results import RunResults
 from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.history.history import History
+from orchestrator.triage.decision import Decision, subject_of
+from orchestrator.triage.restarts import Restarts
+from orchestrator.verdicts.decided import Decided
 from orchestrator.verdicts.judge import judge_run
-from tests.unit.verdicts.small_farm import SLOW, SmallFarm, of_case
+from tests.unit.verdicts.small_farm import SLOW, SmallFarm, of_case, run_id
 
 
 def crashed(results: RunResults) -> RunResults:
@@ -121,3 +126,36 @@ def test_nights_enough_without_a_number_are_not_called_young(history: History) -
     made = farm.results(10)
     found = judged(history, replace(made, trials=[replace(t, timing=None) for t in made.trials]))
     assert found.sentence == "10 missing; 0 of 10 cases the same"
+
+
+def test_a_pin_longer_ago_than_the_nights_that_are_looked_at_still_counts(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half as much again since night 4, two and a half times as much since night 8: twice the pin's, and not
+    twice what was in the oldest night that is looked at."""
+    monkeypatch.setattr("orchestrator.verdicts.nights.NIGHTS", 6)
+    farm = SmallFarm(history, nmse={4: 1.5, 8: 2.5})
+    farm.nights(1, 2)
+    history.pin("release", run_id(1), "ana", "")
+    farm.nights(3, 7)
+    told = [[f for f in of_case(farm.night(n)) if f.what == "nmse_doubled"] for n in range(8, 12)]
+    assert [len(found) for found in told] == [1, 1, 1, 1]
+    assert len({found[0].finding_id for found in told}) == 1
+    last = told[-1][0]
+    assert (last.since, last.baseline) == (run_id(8), [run_id(1)])
+    assert last.code_before == last.code_after
+    assert last.environment_before == last.environment_after != ""
+
+
+def test_a_pin_of_an_older_season_does_not_count(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.verdicts.nights.NIGHTS", 6)
+    farm = SmallFarm(history, nmse={4: 2.5})
+    farm.nights(1, 2)
+    history.pin("release", run_id(1), "ana", "")
+    shown = farm.nights(3, 4)
+    subjects = tuple(subject_of(f, "") for f in of_case(shown))
+    accepted = Decision(
+        "accepted", "ana", about="", run=shown.run_id, decided="2026-12-04T09:00:00+00:00", subjects=subjects
+    )
+    decided = Decided(restarts=Restarts.of([accepted]))
+    assert [whats(farm.night(n, decided)) for n in range(5, 10)] == [[]] * 5
