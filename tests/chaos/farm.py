@@ -10,21 +10,20 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Registration
 from orchestrator.domain.names import DEVICE_KEY_PREFIX
 from orchestrator.domain.wire import unpack
-from orchestrator.execution.private_redis import redis_server_program
 from orchestrator.storage.redis_client import connect
 from tests.chaos.phones import install_runner, profile_of
 from tests.farm import COMMAND, REPOSITORY, wait_for
-from tests.phones import RunningPhone, free_port, own_adb_server, running_phone
+from tests.phones import RunningPhone, own_adb_server, running_phone
+from tests.redis_server import RedisServer
 from workers.lifetime import dies_with_us
 from workers.transports.adb import AdbServer
 
@@ -33,42 +32,6 @@ SKEW_S = 15 * 60
 VISIBILITY_S = 2
 """Of the second shelf's workers; a batch takes longer than that."""
 START_S, END_S = 300.0, 120.0
-
-
-@dataclass(slots=True)
-class Redis:
-    """A redis-server that keeps its data, as docs/farm.md asks for."""
-
-    folder: Path
-    port: int = field(default_factory=free_port)
-    process: "subprocess.Popen[bytes] | None" = None
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def start(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        command = [redis_server_program(), "--port", str(self.port), "--appendonly", "yes", "--save", ""]
-        with (self.folder / "redis.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                dies_with_us([*command, "--dir", str(self.folder)]),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        wait_for(self.answers, "redis-server")
-
-    def answers(self) -> bool:
-        with suppress(BrokerUnavailable):
-            connect(self.url).close()
-            return True
-        return False
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
 
 
 @dataclass(slots=True)
@@ -120,7 +83,7 @@ class Shelf:
 @dataclass(slots=True)
 class ChaosFarm:
     folder: Path
-    redis: Redis
+    redis: RedisServer
     shelves: list[Shelf]
     phones: list[RunningPhone]
 
@@ -153,7 +116,7 @@ class ChaosFarm:
 def chaos_farm(folder: Path, *, phones: int, case_ms: int, shelves: int = 2) -> Generator[ChaosFarm]:
     """All of it, until the end of the block; returns once every phone has a worker."""
     with ExitStack() as stack:
-        redis = Redis(folder / "redis")
+        redis = RedisServer(folder / "redis")
         stack.callback(redis.kill)
         redis.start()
         runner_dir = install_runner(folder / "runner")

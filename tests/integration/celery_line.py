@@ -15,9 +15,9 @@ from orchestrator.domain.names import CELERY_PREFIX, worker_queues
 from orchestrator.domain.trial import Trial
 from orchestrator.execution.broker import Broker
 from orchestrator.storage.blobs import BlobStore
-from tests.chaos.farm import Redis
 from tests.farm import wait_for
 from tests.integration.celery_worker import SOC
+from tests.redis_server import RedisServer
 from tests.unit.execution.redis_fixture import raw_client
 from tests.unit.workers.jobs import Stock
 
@@ -29,7 +29,7 @@ class Line:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.redis = Redis(folder / "redis")
+        self.redis = RedisServer(folder / "redis")
         self.stock = Stock(BlobStore((folder / "store").as_uri()))
 
     @property

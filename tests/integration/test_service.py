@@ -4,23 +4,21 @@ import subprocess
 from collections import Counter
 from collections.abc import Generator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.app import app
-from orchestrator.domain.errors import BrokerUnavailable, UsageError
+from orchestrator.domain.errors import UsageError
 from orchestrator.domain.run_state import RunState
 from orchestrator.domain.verdict import Verdict
 from orchestrator.execution.board import Board
 from orchestrator.execution.broker import Broker
-from orchestrator.execution.private_redis import redis_server_program
 from orchestrator.execution.run_folder import RunFolder, load_results
-from orchestrator.storage.redis_client import connect
 from tests.farm import Farm, wait_for
-from tests.phones import free_port
+from tests.redis_server import RedisServer
 
 MATRIX = """
 version: 1
@@ -39,46 +37,10 @@ CASES = 16
 
 
 @dataclass(slots=True)
-class AofRedis:
-    """A farm's Redis, which keeps its data over kill -9."""
-
-    folder: Path
-    port: int = field(default_factory=free_port)
-    process: "subprocess.Popen[bytes] | None" = None
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def start(self) -> None:
-        words = ["--port", str(self.port), "--save", "", "--appendonly", "yes", "--appendfsync", "always"]
-        with (self.folder / "redis.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [redis_server_program(), *words, "--dir", str(self.folder)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        wait_for(self._answers, "redis-server")
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait(20)
-
-    def _answers(self) -> bool:
-        try:
-            connect(self.url).close()
-        except BrokerUnavailable:
-            return False
-        return True
-
-
-@dataclass(slots=True)
 class Bench:
     """One farm for all tests here; each has a client and an orchestrator's OUT of its own."""
 
-    redis: AofRedis
+    redis: RedisServer
     client: Farm
     server: Farm
 
@@ -145,15 +107,15 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Generator[AofRedis]:
-    server = AofRedis(tmp_path_factory.mktemp("redis"))
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Generator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"), appendfsync="always")
     server.start()
     yield server
     server.kill()
 
 
 @pytest.fixture(scope="module")
-def environment(redis: AofRedis, tmp_path_factory: pytest.TempPathFactory) -> Generator[dict[str, str]]:
+def environment(redis: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Generator[dict[str, str]]:
     """Of a farm with one worker of this machine's GPU."""
     folder = tmp_path_factory.mktemp("farm")
     shared = {"TILEFARM_BROKER": redis.url, "TILEFARM_BLOBS": (folder / "blobs").as_uri()}
@@ -167,7 +129,7 @@ def environment(redis: AofRedis, tmp_path_factory: pytest.TempPathFactory) -> Ge
 
 
 @pytest.fixture
-def bench(redis: AofRedis, environment: dict[str, str], tmp_path: Path) -> Bench:
+def bench(redis: RedisServer, environment: dict[str, str], tmp_path: Path) -> Bench:
     farms = [Farm(tmp_path / who, dict(environment)) for who in ("client", "server")]
     for farm in farms:
         farm.folder.mkdir()
