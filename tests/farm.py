@@ -17,6 +17,17 @@ from orchestrator.execution.run_folder import load_results
 REPOSITORY = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "orchestrator.cli.main"]
 WAIT_S = 600.0
+ONE_CASE = """
+version: 1
+suites:
+  smoke:
+    repeats: 1
+    blocks:
+      - kernel: scale
+        workloads: [{n: 33}]
+        axes: {precision: fp32}
+"""
+"""A matrix, quickly compiled."""
 
 
 @dataclass(slots=True)

@@ -13,22 +13,11 @@ from orchestrator.domain.agent import PhoneReport
 from orchestrator.domain.health import Condition
 from orchestrator.execution.broker import Broker
 from orchestrator.execution.run_folder import RunFolder
-from tests.farm import Farm, wait_for
+from tests.farm import ONE_CASE, Farm, wait_for
 from tests.phones import free_port, own_adb_server, process_runs, running_phone
 from workers.transports.adb import AdbServer, list_phones
 
-MATRIX = """
-version: 1
-suites:
-  smoke:
-    repeats: 1
-    blocks:
-      - kernel: scale
-        workloads: [{n: 33}]
-        axes: {precision: fp32}
-"""
-
-LONG = MATRIX.replace("repeats: 1", "repeats: 3\n    idle_replays: 1\n    idle_s: 1.0").replace(
+LONG = ONE_CASE.replace("repeats: 1", "repeats: 3\n    idle_replays: 1\n    idle_s: 1.0").replace(
     "{n: 33}", "{n: [33, 40, 65, 97]}"
 )
 """A rest makes each of four cases last, so that there is a middle to be killed in."""
@@ -67,7 +56,7 @@ def test_phones_come_and_go_over_a_restart_of_the_adb_server(farm: Farm, broker:
     port = free_port()
     farm.environment |= {"TILEFARM_BROKER": broker, "ANDROID_ADB_SERVER_PORT": str(port), "ADB_MDNS": "0"}
     matrix = tmp_path / "matrix.yaml"
-    matrix.write_text(MATRIX)
+    matrix.write_text(ONE_CASE)
     with own_adb_server(tmp_path / "adb-1", port) as server, agent(farm) as running:
         with (
             running_phone(server, "snapdragon-8-gen-3", tmp_path / "phone-1") as one,

@@ -21,21 +21,11 @@ from orchestrator.execution.broker import Broker
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.certificates import make
 from tests.compose import COMPOSE, TLS, Service, load, place
-from tests.farm import WAIT_S, Farm, wait_for
+from tests.farm import ONE_CASE, WAIT_S, Farm, wait_for
 from tests.phones import StartPhone, free_port
 from workers.transports.adb import AdbServer
 
 SECRET = "correct-horse-battery"
-MATRIX = """
-version: 1
-suites:
-  smoke:
-    repeats: 1
-    blocks:
-      - kernel: scale
-        workloads: [{n: 33}]
-        axes: {precision: fp32}
-"""
 
 
 @pytest.fixture
@@ -133,7 +123,7 @@ def test_every_service_runs_as_the_compose_files_say(
     assert "of 64 MiB in use" in farm.run("health", "broker").stderr
     assert "orchestrator" in fetched(variables["FLOWER_INNER_PORT"], "/broker"), "a queue of ours"
     matrix = tmp_path / "matrix.yaml"
-    matrix.write_text(MATRIX)
+    matrix.write_text(ONE_CASE)
     run_id = farm.json("submit", "--matrix", str(matrix), "--no-probes")["run_id"]
     port = variables["REPORTS_INNER_PORT"]
     wait_for(lambda: fetched(port, f"/runs/{run_id}/index.html") != "", "the report")

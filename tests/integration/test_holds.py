@@ -3,25 +3,14 @@
 from pathlib import Path
 
 from orchestrator.execution.broker import Broker
-from tests.farm import Farm, wait_for
-
-MATRIX = """
-version: 1
-suites:
-  smoke:
-    repeats: 1
-    blocks:
-      - kernel: scale
-        workloads: [{n: 33}]
-        axes: {precision: fp32}
-"""
+from tests.farm import ONE_CASE, Farm, wait_for
 
 
 def test_a_held_device_is_missing_with_the_reason_until_it_is_released(
     farm: Farm, broker: str, tmp_path: Path
 ) -> None:
     matrix = tmp_path / "matrix.yaml"
-    matrix.write_text(MATRIX)
+    matrix.write_text(ONE_CASE)
     farm.environment["TILEFARM_BROKER"] = broker
     worker = farm.start("worker", "--device", "local:llvmpipe", log=farm.folder / "worker.log")
     try:
