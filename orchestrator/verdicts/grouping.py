@@ -179,7 +179,7 @@ def _because(told: Told, *, drift: bool = False) -> str:
         case "device":
             return "this phone alone"
         case "environment":
-            return "same code and software"
+            return told.origin.changed or "same code and software"
 
 
 def _name(case: Case) -> str:

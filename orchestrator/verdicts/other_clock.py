@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orchestrator.analysis.clocks import CLOCK_FLOOR
 from orchestrator.analysis.speed.night import Basis
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
@@ -31,6 +32,19 @@ def of_phone(judged: Judged, device: int) -> str:
     left = f"{plural(len(blind), 'case is', 'cases are')} compared with nothing"
     here = int(found.here[blind].max())
     return f"{seen}: {left}" + (f" ({here} of {RULE.min_nights} nights so far)" if here else "")
+
+
+def step(judged: Judged, device: int) -> str:
+    """``clock 800 → 700 MHz``, of a phone that is compared as a whole with nights at another clock; else
+    empty."""
+    if not judged.left_clock[device]:
+        return ""
+    table = judged.nights.table
+    hz = table.clock_hz[judged.matrix.device == device]
+    past = hz[:, :-1]
+    past = past[np.abs(past / np.nanmedian(hz[:, -1]) - 1) > CLOCK_FLOOR]
+    known = [float(np.median(v[np.isfinite(v)])) for v in (past, hz[:, -1]) if np.isfinite(v).any()]
+    return "clock " + " → ".join(f"{v / 1e6:.0f}" for v in known) + " MHz" if len(known) > 1 else ""
 
 
 def of_case(judged: Judged, series: Sequence[int]) -> str:

@@ -9,7 +9,13 @@ import numpy as np
 from orchestrator.analysis.speed import rows
 from orchestrator.analysis.speed.again import Again
 from orchestrator.analysis.speed.analyse import Matrix, NightAnalysis, analyse
-from orchestrator.analysis.speed.baseline import Elsewhere, baseline_nights, elsewhere
+from orchestrator.analysis.speed.baseline import (
+    Elsewhere,
+    at_any_clock,
+    baseline_nights,
+    elsewhere,
+    left_clock,
+)
 from orchestrator.analysis.speed.causes import EnvironmentKey
 from orchestrator.analysis.speed.confirm import Answer
 from orchestrator.analysis.speed.plan import Plan
@@ -68,6 +74,8 @@ class Judged:
     """What is to be said of that."""
     elsewhere: Elsewhere
     """Series whose clock, or whose want of one, leaves them without a baseline."""
+    left_clock: Bools
+    """(devices,) that as wholes are compared with nights at another clock (``baseline.left_clock``)."""
 
     def series_of(self, test: int) -> list[int]:
         return self.members[test]
@@ -138,7 +146,10 @@ def judge(nights: Nights, soc_of: Mapping[str, str], thresholds: Mapping[str, fl
     night = analyse(matrix, nights.past, nights.tonight)
     second = Second.none(len(tests), len(test))
     said = verdicts(matrix, night, nights.measured, second.plan, second.turns)
-    whole = phone_shifts(table.log_ns, _alike(nights), device, len(devices))
+    still = _still(nights, devices)
+    gone = left_clock(nights.past, nights.tonight, device, soc, still[:, :-1])
+    left = gone[:, -1]
+    whole = phone_shifts(table.log_ns, _comparable(nights, left[device]), device, len(devices))
     members: list[list[int]] = [list[int]() for _ in tests]
     for series, of in enumerate(int(t) for t in test):
         members[of].append(series)
@@ -150,32 +161,40 @@ def judge(nights: Nights, soc_of: Mapping[str, str], thresholds: Mapping[str, fl
         tests,
         night,
         said,
-        table.log_ns - _taken_off(night, whole)[device],
+        table.log_ns - _taken_off(night, whole, left)[device],
         second,
         members,
         whole,
-        judge_whole(whole, _still(nights, devices), soc, len(socs)),
+        judge_whole(whole, still & ~gone, soc, len(socs)),
         elsewhere(nights.past, nights.tonight),
+        left,
     )
 
 
-def _taken_off(night: NightAnalysis, whole: Floats) -> Floats:
+def _taken_off(night: NightAnalysis, whole: Floats, left: Bools) -> Floats:
     """(devices, nights) Common shifts of the analysis; of nights that no baseline uses, the phone's own, on
-    the same footing: each is relative to other nights."""
+    the same footing: each is relative to other nights. The analysis knows those at one clock only, so where
+    the phone left that one, all are its own."""
     used = np.append(night.baseline.any(axis=0), np.True_)
     taken = night.shifts.taken_off
     footing = np.nan_to_num(rows.median(night.shifts.all - whole[:, used]))
     shift = np.nan_to_num(whole + footing[:, None])
     shift[:, used] = taken
-    return shift
+    return np.where(left[:, None], np.nan_to_num(whole), shift)
 
 
-def _alike(nights: Nights) -> Bools:
-    """(series, nights) that compare with a phone's usual night: its code, its clock, no change of its own."""
+def _comparable(nights: Nights, left: Bools) -> Bools:
+    """(series, nights) that compare with a phone's usual night: its code, its clock, no change of its own.
+
+    Args:
+        left: (series,) of phones that left their clock: they compare at any.
+    """
     last = nights.table.code[:, ::-1]
     newest = last[np.arange(len(last)), (last >= 0).argmax(axis=1)]
     fits = np.zeros((len(last), len(nights.table.runs)), np.bool_)
     fits[:, :-1] = baseline_nights(nights.past, nights.tonight, replace(RULE, window=len(nights.table.runs)))
+    if left.any():
+        fits[left, :-1] = at_any_clock(nights.past, nights.tonight)[left]
     fits[:, -1] = np.isfinite(nights.table.log_ns[:, -1])
     return fits & (nights.table.code == newest[:, None])
 

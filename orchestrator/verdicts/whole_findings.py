@@ -1,6 +1,7 @@
 """Findings of phones and SoCs as a whole: a shift that all variants share and none of them shows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import isfinite, nan
 
@@ -11,6 +12,7 @@ from orchestrator.analysis.speed.levels import steps
 from orchestrator.analysis.speed.rows import Bools, Floats
 from orchestrator.domain.digest import stable_id
 from orchestrator.domain.finding import EVERYTHING, Finding, PhoneChange
+from orchestrator.verdicts import other_clock
 from orchestrator.verdicts.findings import Told
 from orchestrator.verdicts.origin import what_was_new
 from orchestrator.verdicts.speed import Judged
@@ -53,6 +55,13 @@ def _finding(
     night = moved[-1].night if moved else judged.shift.shape[1] - 1
     showing = 1 if alone else max(len(devices), 2)
     origin = what_was_new(judged, judged.steadiest(devices[0]), night, None, able, showing)
+    if clock := other_clock.step(judged, devices[0]):
+        known = origin.why if origin.cause != "environment" else ""
+        origin = replace(
+            origin,
+            changed=" and ".join(filter(None, (origin.changed, clock))),
+            why="; ".join(filter(None, (known, clock))),
+        )
     name, where = judged.socs[soc], judged.devices[devices[0]] if alone else ""
     word = "regressed" if delta > 0 else "improved"
     told = "all its variants together" if alone else f"all variants of {len(devices)} phones together"

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from orchestrator.analysis.clocks import CLOCK_FLOOR
 from orchestrator.analysis.speed import rows
+from orchestrator.analysis.speed.pooled import PHONES
 from orchestrator.analysis.speed.rows import Bools, Floats, Ints
 from orchestrator.analysis.speed.rule import RULE, Rule
 
@@ -81,6 +82,38 @@ def elsewhere(history: History, tonight: Tonight, rule: Rule = RULE) -> Elsewher
     clock, at = np.full(len(blind), np.nan), np.flatnonzero(2 * np.count_nonzero(other, axis=1) > nights)
     clock[at] = rows.median(np.where(other[at], history.clock_hz[at], np.nan))
     return Elsewhere(nights.astype(np.int64), here.astype(np.int64), clock)
+
+
+def at_any_clock(history: History, tonight: Tonight) -> Bools:
+    """(series, nights): accepted, of the epoch and summarised as tonight, whatever their clock."""
+    return _accepted(history, tonight) & (history.basis == tonight.basis[:, None])
+
+
+def left_clock(history: History, tonight: Tonight, device: Ints, soc: Ints, still: Bools) -> Bools:
+    """(devices, nights) Of phones that left their clock, so that as wholes they are compared with nights at
+    another one: tonight, and the nights in a row before it at tonight's clock. Most series tell which.
+
+    A clock that a phone had before it last had another one is a state of it: it comes and goes. One night of
+    one phone may be the first of those, so there are two of them, or two phones of a SoC.
+
+    Args:
+        device: (series,) 0 … devices − 1.
+        soc: (devices,)
+        still: (devices, nights before) that the phone as a whole is compared with.
+    """
+    fits = at_any_clock(history, tonight)
+    here = fits & _alike(history, tonight)
+    found = np.zeros((len(still), still.shape[1] + 1), np.bool_)
+    for number in range(len(still)):
+        own = device == number
+        nights = np.count_nonzero(fits[own], axis=0)
+        usual = (2 * np.count_nonzero(here[own], axis=0) > nights) & (nights > 0)
+        other = np.flatnonzero(~usual & (nights > 0))
+        if len(other) and not usual[: other[-1]].any() and still[number, other].any():
+            found[number, :-1] = usual
+            found[number, -1] = True
+    together = np.bincount(soc[found[:, -1]], minlength=int(soc.max(initial=0)) + 1)[soc] >= PHONES
+    return found & (found[:, :-1].any(axis=1) | together)[:, None]
 
 
 def newest(fits: Bools, count: int) -> Bools:
