@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from orchestrator.domain.errors import WireError
 from orchestrator.domain.job import Batch, PassJob
-from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import pack
 from orchestrator.execution.broker import Broker
@@ -19,6 +18,7 @@ from orchestrator.storage.redis_client import RedisClient, Script
 from tests.unit.domain.strategies import quick
 from tests.unit.workers.fake_device import FakeDevice, bench
 from tests.unit.workers.jobs import Stock
+from tests.unit.workers.told import trials
 from workers.intake import taken
 
 
@@ -26,13 +26,6 @@ from workers.intake import taken
 def batch() -> Batch:
     stock = Stock(BlobStore("memory://intake"))
     return stock.batch(stock.job("case-1"), stock.job("case-2"), run_id="intake")
-
-
-def told(redis_url: str, run_id: str) -> list[Trial]:
-    broker = Broker(redis_url)
-    found = [event for _, event in broker.events(run_id, "0", 1) if isinstance(event, Trial)]
-    broker.close()
-    return found
 
 
 def test_a_good_batch_is_taken(batch: Batch, client: RedisClient) -> None:
@@ -46,13 +39,13 @@ def test_a_batch_that_asks_too_much_ends_as_infra_and_touches_nothing(
     huge = replace(batch.cases[0], passes=[PassJob("; reboot", (1, 1, 1), 0, ("x", "o"))], code_hash="$(id)")
     asked = replace(batch, run_id="intake-huge", cases=[huge, batch.cases[1]], planned_for="pool0-x")
     assert taken(pack(asked), bench(phone), client) is None
-    trials = told(redis_url, "intake-huge")
-    assert [(t.case_id, t.verdict, t.target) for t in trials] == [
+    found = trials(redis_url, "intake-huge")
+    assert [(t.case_id, t.verdict, t.target) for t in found] == [
         ("case-1", Verdict.INFRA, "pool0-x"),
         ("case-2", Verdict.INFRA, "pool0-x"),
     ]
-    assert "refused: batch for fake-1: cases.0" in trials[0].reason
-    assert trials[0].code_hash == ""
+    assert "refused: batch for fake-1: cases.0" in found[0].reason
+    assert found[0].code_hash == ""
     assert (phone.pushed, phone.jobs, phone.removed) == ([], [], [])
 
 
@@ -61,7 +54,7 @@ def test_where_nobody_can_be_told_it_is_dropped(batch: Batch, client: RedisClien
     asked = replace(batch, run_id="intake-case", cases=[replace(batch.cases[0], case_id="../../x")])
     assert taken(pack(asked), phone, client) is None
     assert taken(pack(replace(batch, run_id="../intake")), phone, client) is None
-    assert told(redis_url, "intake-case") == []
+    assert trials(redis_url, "intake-case") == []
 
 
 @pytest.mark.parametrize(

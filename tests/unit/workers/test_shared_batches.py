@@ -11,7 +11,6 @@ from orchestrator.domain.health import Vitals
 from orchestrator.domain.job import Batch
 from orchestrator.domain.lease import Hold
 from orchestrator.domain.names import RUN_BATCH_TASK
-from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import pack, unpack
 from orchestrator.execution.broker import Broker
@@ -19,6 +18,7 @@ from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import FakeDevice, bench
 from tests.unit.workers.jobs import Stock
+from tests.unit.workers.told import trials
 from workers import locks, patience, tasks
 from workers.locks import exclusive
 from workers.tasks import HAND_BACKS, handle, make_app
@@ -38,13 +38,6 @@ def lock_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def shared(stock: Stock, run_id: str, *only_on: str) -> Batch:
     batch = stock.batch(stock.job("case-1"), run_id=run_id)
     return replace(batch, device_id="", soc="SM8650", only_on=list(only_on), planned_for=POOL)
-
-
-def trials(redis_url: str, run_id: str) -> list[Trial]:
-    broker = Broker(redis_url)
-    found = [event for _, event in broker.events(run_id, "0", 1) if isinstance(event, Trial)]
-    broker.close()
-    return found
 
 
 def test_a_phone_that_may_do_it_does_it_once_for_the_pool(
