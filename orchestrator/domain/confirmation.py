@@ -5,8 +5,10 @@ it did not, the case is measured once more.
 """
 
 from dataclasses import dataclass, field
+from math import nan
 from typing import Literal
 
+from orchestrator.domain.finding import Confirmed, InTurns
 from orchestrator.domain.number import Number
 from orchestrator.domain.trial import Trial
 
@@ -60,6 +62,21 @@ class Duel:
     """Why there is no answer: the phone went, a shader is gone, a run failed."""
     clock: Literal["", "gpu", "wall"] = ""
     """That timed all samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What became of one question whose finding stands: what later nights know of it."""
+
+    run_id: str
+    """That asked."""
+    confirmed: Confirmed
+    whose: Whose
+    turns: InTurns | None = None
+    again: Number = nan
+    """Log ratio when measured once more."""
+    why: str = ""
+    """Why there is no answer."""
 
 
 @dataclass(frozen=True, slots=True)

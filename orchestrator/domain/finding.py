@@ -17,7 +17,10 @@ NumericsWord = Literal["hash_changed", "nmse_doubled", "limit_crossed", "nondete
 Cause = Literal["code", "driver", "device", "environment"]
 """Another code hash; another driver or OS build; this phone alone; none of these."""
 Confirmed = Literal["yes", "no", "unknown", "not asked"]
-"""By a second measurement in the same night (duel, or the same code again)."""
+"""By a second measurement in the night that found it (duel, or the same code again)."""
+NotAsked = Literal["", "known", "budget", "numerics", "whole", "drift"]
+"""An earlier night said it and had no answer either; beyond the night's budget; and what is never measured
+twice: numerics, a phone or SoC as a whole, a drift. Empty: it was asked, or the run had no second look."""
 TriageState = Literal["new", "acknowledged", "accepted", "noise", "fixed"]
 
 
@@ -92,6 +95,11 @@ class Finding:
     q: Number = 1.0
     """False discovery rate at which it is found."""
     confirmed: Confirmed = "not asked"
+    confirmed_in: str = ""
+    """Earlier run whose answer this is, duels included: a finding is asked about once. Empty: tonight's."""
+    not_asked: NotAsked = ""
+    known_since: str = ""
+    """First run that said it since its baseline, where ``not_asked`` is ``known``."""
     phones: list[PhoneChange] = field(default_factory=list[PhoneChange])
     since: str = ""
     """First run that shows it."""

@@ -31,6 +31,8 @@ from orchestrator.history.database import (
 from orchestrator.history.trial_rows import COLUMNS, SAMPLES, SUMMARY, ordered, rows_of
 
 VERDICT_COLUMNS = {"device_id": "name", "case_id": "text", "speed": "small", "accepted": "flag"}
+SECOND = "second"
+"""Column of verdicts: what the second look said of a series (JSON); there in nights that know of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,8 @@ class History:
     def store_verdicts(self, run_id: str, rows: Sequence[Mapping[str, object]]) -> None:
         """What a night said of each series (``VERDICT_COLUMNS``); in the place of what it said before."""
         with self._alone():
-            name, digest = trial_files.write(self.verdict_files, run_id, VERDICT_COLUMNS, rows)
+            columns = VERDICT_COLUMNS | ({SECOND: "text"} if any(SECOND in row for row in rows) else {})
+            name, digest = trial_files.write(self.verdict_files, run_id, columns, rows)
             with self.database.session() as session:
                 run = session.get_one(StoredRun, run_id)
                 old, run.verdicts, run.verdicts_sha256 = run.verdicts, name, digest

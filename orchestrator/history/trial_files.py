@@ -102,6 +102,18 @@ def read(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
         raise InfraError(f"{path}: {e}. `tilefarm db check` says what to do") from e
 
 
+def names(path: Path) -> list[str]:
+    """Columns of a file.
+
+    Raises:
+        InfraError: missing or damaged.
+    """
+    try:
+        return list(_parquet.read_schema(path).names)
+    except (OSError, ValueError, _pa.ArrowInvalid) as e:
+        raise InfraError(f"{path}: {e}. `tilefarm db check` says what to do") from e
+
+
 def holds(path: Path, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> bool:
     """A file has these rows, as far as its columns go: an earlier version wrote fewer, retention drops
     some."""

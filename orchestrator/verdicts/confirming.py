@@ -8,7 +8,7 @@ confirmed it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, nan
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from orchestrator.analysis.speed.plan import Plan, plan
 from orchestrator.analysis.speed.rows import Bools, Floats, indices
 from orchestrator.analysis.speed.trials import samples_of
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed, Turns, verdicts
-from orchestrator.domain.confirmation import Confirmation, Duel, Wanted
-from orchestrator.domain.finding import Confirmed, InTurns
+from orchestrator.domain.confirmation import Answered, Confirmation, Duel, Wanted
+from orchestrator.domain.finding import Confirmed, Finding, InTurns
 from orchestrator.domain.trial import Trial
 from orchestrator.verdicts.speed import Judged, Second
 
@@ -43,13 +43,13 @@ class Questions:
 def questions(judged: Judged) -> Questions:
     """Of the first look at a night."""
     samples = int(judged.nights.table.measured[:, -1].sum())
-    chosen = plan(judged.matrix, judged.night, samples, _told(judged))
+    chosen = plan(judged.matrix, judged.night, samples, told_before(judged))
     p = judged.night.deltas.p
     order = sorted(np.flatnonzero(chosen.series).tolist(), key=lambda s: (not p[s] <= 1, p[s], s))
     return Questions([_question(judged, chosen, s) for s in order], chosen.unpaid, samples)
 
 
-def _told(judged: Judged) -> Bools:
+def told_before(judged: Judged) -> Bools:
     """(series,) The last night that judged it said that it moved, the way that it moved tonight."""
     said = judged.nights.said[:, :-1]
     if not said.shape[1]:
@@ -207,6 +207,21 @@ def _in_turns(duel: Duel) -> InTurns:
         pairs=duel.pairs,
         valid=duel.valid,
         why=duel.why,
+    )
+
+
+def answered(judged: Judged, series: int, finding: Finding) -> Answered:
+    """What tonight's second look said of a series that it asked for a finding."""
+    second = judged.second
+    duel = second.duels.get(series)
+    again = nan if second.again is None else float(second.again.deltas.delta[series])
+    return Answered(
+        run_id=judged.nights.table.runs[-1],
+        confirmed=finding.confirmed,
+        whose="phone" if finding.device_id else "soc",
+        turns=_in_turns(duel) if duel is not None and duel.wanted.how == "turns" else None,
+        again=again,
+        why=second.why_not.get(series, ""),
     )
 
 

@@ -23,6 +23,7 @@ from orchestrator.verdicts.numeric_findings import numerics_findings, told_once
 from orchestrator.verdicts.numerics import flags
 from orchestrator.verdicts.phones import presences
 from orchestrator.verdicts.pinned import pinned_drift
+from orchestrator.verdicts.second_looks import with_second_looks
 from orchestrator.verdicts.speed import Judged, judge
 from orchestrator.verdicts.whole_findings import whole_findings
 
@@ -70,9 +71,10 @@ def judge_run(
     told = speed_findings(judged) + whole_findings(judged) + numerics_findings(flagged, soc_of, judged)
     if scan or is_due(judged):
         told += drifts(judged)
+    told, answers = with_second_looks(history, judged, told)
     groups = grouped(judged, told, results.cases)
     found = triaged([t.finding for t in told], decided.triage)
-    keep(history, results, judged, found)
+    keep(history, results, judged, found, answers)
     freeze(history, judged, results)
     names = {d.device_id: d.name for d in known_devices(history, judged.devices).values()}
     findings = document(

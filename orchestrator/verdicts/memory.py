@@ -1,6 +1,6 @@
 """What a night leaves for later ones: which series count for baselines, and the frozen sentinels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -8,9 +8,11 @@ from orchestrator.analysis.speed.rows import Bools, Floats, indices
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.shift import SentinelCandidate, choose_sentinels
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
+from orchestrator.domain.confirmation import Answered
 from orchestrator.domain.finding import EVERYTHING, Finding
 from orchestrator.domain.results import RunResults
-from orchestrator.history.history import History
+from orchestrator.domain.wire import to_json
+from orchestrator.history.history import SECOND, History
 from orchestrator.verdicts.speed import Judged
 
 _MOVED = (SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
@@ -18,12 +20,19 @@ _INCONCLUSIVE = SPEEDS.index(Speed.INCONCLUSIVE)
 _STILL = (SPEEDS.index(Speed.SAME), SPEEDS.index(Speed.NEW))
 
 
-def keep(history: History, results: RunResults, judged: Judged, found: Sequence[Finding]) -> None:
+def keep(
+    history: History,
+    results: RunResults,
+    judged: Judged,
+    found: Sequence[Finding],
+    answers: Mapping[int, Answered],
+) -> None:
     """A later night's baseline holds nights that were the same or new; an accepted shift starts another
     baseline (``Decided.restarts``).
 
     Args:
         found: tonight's findings, of which those of phones and SoCs as a whole are kept under ``EVERYTHING``.
+        answers: series → what is known of its second look.
     """
     table = judged.nights.table
     of_test = judged.verdicts.tests[judged.matrix.test]
@@ -36,6 +45,7 @@ def keep(history: History, results: RunResults, judged: Judged, found: Sequence[
             "case_id": table.series[s][1],
             "speed": int(said[s]),
             "accepted": bool(counts[s]),
+            **({SECOND: to_json(answers[s])} if s in answers else {}),
         }
         for s in np.flatnonzero(table.code[:, -1] >= 0).tolist()
     ]

@@ -9,7 +9,7 @@ from benchmarks.picture import picture
 from orchestrator.analysis.numerics import coordinates
 from orchestrator.analysis.roofline import ceilings, place
 from orchestrator.cli.options import load_inputs
-from orchestrator.domain.finding import EVERYTHING
+from orchestrator.domain.finding import EVERYTHING, Finding
 from orchestrator.domain.verdict import Verdict
 from orchestrator.example import matrix_file
 from orchestrator.example.month import Month, number_of
@@ -80,7 +80,9 @@ def test_a_change_keeps_its_group_its_cause_and_its_night_until_the_end(
         assert len(night.told(latest[0])) >= 0.8 * len(night.showing(change)), night.number
 
 
-def test_a_soc_that_is_slower_as_a_whole_is_one_finding_within_three_nights(month: Mapping[int, Night]) -> None:
+def test_a_soc_that_is_slower_as_a_whole_is_one_finding_within_three_nights(
+    month: Mapping[int, Night],
+) -> None:
     change = NAMED["everything slower, no key changed"]
     for number in range(change.night + 2, NIGHTS + 1):
         (group,) = [g for g in month[number].findings.groups if g.sentence.startswith("all 50 variants")]
@@ -181,6 +183,26 @@ def test_an_output_that_is_wrong_has_other_bits_and_errors_that_go_together() ->
         shape = month.info(now.case_id, 29).output_shape["o"]
         assert coordinates(bad.first_bad.index, shape) == (1, 320, 0)
         assert coordinates(bad.worst.index, shape) == (1, 351, 22)
+
+
+def test_an_answer_is_handed_on_for_as_long_as_its_finding_is_told(month: Mapping[int, Night]) -> None:
+    """With its figures and its night; a finding that says "known" was told in an earlier night."""
+    handed = 0
+    told: dict[str, dict[int, Finding]] = {}
+    for night in month.values():
+        for finding in night.findings.findings:
+            before = told.setdefault(finding.finding_id, {})
+            if finding.confirmed_in:
+                asked = before[number_of(finding.confirmed_in)]
+                assert (asked.confirmed, asked.confirmed_in) == (finding.confirmed, "")
+                assert asked.duels == finding.duels
+                handed += 1
+            if finding.not_asked == "known":
+                assert number_of(finding.known_since) in before
+            before[night.number] = finding
+    assert handed > 20
+    last = {f.not_asked for f in month[NIGHTS].findings.findings if f.confirmed == "not asked"}
+    assert last == {"known", "numerics", "whole", "drift"}
 
 
 def test_a_level_that_moved_is_never_part_of_a_baseline(month: Mapping[int, Night]) -> None:
