@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
@@ -13,6 +13,7 @@ from reports.changes.evidence import Row, nights, nmse_history, phones
 from reports.changes.loose import loose_groups
 from reports.changes.model import Card, Entry, Part, Spark
 from reports.changes.naming import Names
+from reports.changes.second import confirmed
 from reports.changes.words import (
     cause_words,
     change,
@@ -102,7 +103,7 @@ def on_page(card: Card, soc: str, found: Findings, series: Mapping[str, Sequence
         entries=own,
         parts=tuple(p for p in card.parts if p.soc != soc),
         spark=card.spark if card.whole else _drawn([e.finding for e in own], found, history, series),
-        confirmed=_confirmed([e.finding for e in own]),
+        confirmed=confirmed([e.finding for e in own]),
     )
 
 
@@ -164,7 +165,7 @@ def _card(
         cause=cause_words(group.cause, group.changed),
         since=night(since) if since else "",
         since_full=f"{long_night(since)}, run {since}" if since else "",
-        confirmed=_confirmed(own),
+        confirmed=confirmed(own),
     )
 
 
@@ -254,17 +255,6 @@ def mean_history(histories: Sequence[Sequence[float]]) -> list[float]:
         fmean(known) if (known := [v for v in values if math.isfinite(v)]) else math.nan
         for values in zip(*padded, strict=True)
     ]
-
-
-def _confirmed(own: Sequence[Finding]) -> str:
-    """``confirmed in a second measurement: 4 of 6, not 1``; empty where none was asked for."""
-    answers = Counter(f.confirmed for f in own if f.confirmed != "not asked")
-    if not answers:
-        return ""
-    if not answers["yes"] and not answers["no"]:
-        return "a second measurement could not tell"
-    told = f"confirmed in a second measurement: {answers['yes']} of {len(own)}"
-    return told + (f", refuted {answers['no']}" if answers["no"] else "")
 
 
 def _size(finding: Finding) -> float:

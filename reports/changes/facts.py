@@ -5,7 +5,8 @@ import math
 from orchestrator.domain.finding import EVERYTHING, Finding
 from reports.changes.events import differences
 from reports.changes.model import Entry
-from reports.changes.words import CONFIRMED, cause_words, chance, change, long_night
+from reports.changes.second import second_look
+from reports.changes.words import cause_words, chance, change, long_night
 
 Fact = tuple[str, str]
 
@@ -20,7 +21,7 @@ def facts(entry: Entry) -> tuple[Fact, ...]:
         found.append(("95 % interval", f"{change(finding.low)} to {change(finding.high)}"))
     if finding.kind == "speed" and finding.case_id != EVERYTHING:
         found.append(("False discovery rate", f"q {chance(finding.q, '= ')}"))
-    found.append(("Second measurement", CONFIRMED[finding.confirmed]))
+    found.append(("Second measurement", second_look(finding)))
     if finding.case_id == EVERYTHING:
         return tuple(found)
     found.append(("Baseline", _baseline(finding)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from orchestrator.analysis.words import plural
 from orchestrator.domain.finding import Finding
 from reports.changes.model import Card, Changes
+from reports.changes.second import second_looks
 from reports.changes.words import name, signed
 from reports.machines.causes import cause_of
 from reports.machines.marked import code, link, plain
@@ -85,7 +86,7 @@ def _row(card: Card, changes: Changes, base: str) -> str:
         plain(_effect(card)),
         plain(card.since) or "–",
         plain(f"{cause_of(card)}{changed}", MAX_TEXT),
-        plain(_second(card)),
+        plain(second_looks([e.finding for e in card.entries]), MAX_TEXT),
         " ".join(shown) or "–",
     ]
     return "| " + " | ".join(cells) + " |"
@@ -115,16 +116,3 @@ def _effect(card: Card) -> str:
 
 def _has_interval(finding: Finding) -> bool:
     return math.isfinite(finding.low) and math.isfinite(finding.high)
-
-
-def _second(card: Card) -> str:
-    """What a second measurement in the same night said."""
-    asked = [e.finding.confirmed for e in card.entries if e.finding.confirmed != "not asked"]
-    if not asked:
-        return "not asked"
-    words = [
-        f"{asked.count(w)} {t}"
-        for w, t in (("yes", "yes"), ("no", "no"), ("unknown", "unknown"))
-        if w in asked
-    ]
-    return words[0].partition(" ")[2] if len(card.entries) == 1 else ", ".join(words)
