@@ -61,6 +61,7 @@ def test_a_pin_longer_ago_than_the_nights_that_are_looked_at_is_still_compared(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("orchestrator.verdicts.nights.NIGHTS", 12)
-    told = pinned(history, SmallFarm(history, creeping), 20, r1=2)
+    # A step that is told as a shift would bring the nights before it along.
+    told = pinned(history, SmallFarm(history, lambda n, _phone, _case: 0.015 * (n > 9)), 20, r1=2)
     assert run_id(2) not in told.nights
-    assert told.drift[0].effect == pytest.approx(0.07, abs=0.004)
+    assert told.drift[0].effect == pytest.approx(0.015, abs=0.004)
