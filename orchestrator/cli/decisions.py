@@ -24,7 +24,7 @@ def decided_for(settings: Settings, run: RunInfo) -> "Decided":
 
     decisions, problems = triage_folder(settings, run).load_what_can_be()
     return Decided(
-        triage={i: d.triage(run.run_id, run.started_at) for i, (d, _) in by_finding(decisions).items()},
+        triage={i: d.triage(s, run.run_id, run.started_at) for i, (d, s) in by_finding(decisions).items()},
         restarts=Restarts.of(decisions),
         today=datetime.now(UTC).date(),
         unread=problems,

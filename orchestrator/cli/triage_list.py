@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import date
 
 from orchestrator.analysis.alerts import alarm
+from orchestrator.analysis.words import faster_or_slower
 from orchestrator.domain.finding import Finding, Findings
 from orchestrator.domain.wire import to_json
-from orchestrator.triage.decision import Decision, effect_text
+from orchestrator.triage.decision import Decision
 from orchestrator.triage.folder import by_finding
 from reports.text import visible
 
@@ -22,7 +23,7 @@ def decided(findings: Findings, decisions: Sequence[Decision], started_at: str) 
     Args:
         started_at: of the run.
     """
-    known = {i: d.triage(findings.run_id, started_at) for i, (d, _) in by_finding(decisions).items()}
+    known = {i: d.triage(s, findings.run_id, started_at) for i, (d, s) in by_finding(decisions).items()}
     return [replace(f, triage=known.get(f.finding_id)) for f in findings.findings]
 
 
@@ -50,7 +51,7 @@ def lines(
 
 def _line(found: Finding, today: date, labels: Mapping[str, str]) -> str:
     where = f"{found.soc} phone {found.device_id}" if found.device_id else found.soc
-    effect = effect_text(found.effect) if found.kind == "speed" else f"{found.what}: {found.detail}"
+    effect = faster_or_slower(found.effect) if found.kind == "speed" else f"{found.what}: {found.detail}"
     label = labels.get(found.case_id, found.case_id)
     words = (where, effect, label)
     shown = "  ".join(visible(word) for word in words)

@@ -38,6 +38,8 @@ class Triage:
     """UTC, ISO 8601."""
     again: bool = False
     """Marked fixed, and found in a run that started after that."""
+    effect: Number = 0.0
+    """Log ratio of latency that was decided about; 0: of numerics, or not known."""
     told: str = ""
     """Why people were told all the same when the run was judged: ``regressed again, marked fixed on …``,
     ``acknowledged until …, which has passed``; empty: they were not."""

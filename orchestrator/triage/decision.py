@@ -1,16 +1,19 @@
 """A decision about one finding or several: what a file of the triage folder holds."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import exp
+from math import log1p
 
+from orchestrator.analysis.words import faster_or_slower
 from orchestrator.domain.finding import Finding, Triage, TriageState
 from orchestrator.domain.moment import parse_time
 
 NEVER = "never"
 EXPIRING: tuple[TriageState, ...] = ("acknowledged", "noise")
 """A person says until when; the others end by what is measured."""
+_EFFECT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)\s%\s(slower|faster)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,25 @@ class Decision:
     file: str = ""
     """Name of its file; empty: it has none yet."""
 
-    def triage(self, run_id: str, started_at: str) -> Triage:
+    def triage(self, subject: Subject, run_id: str, started_at: str) -> Triage:
         """As a finding of a run carries it. What was fixed is back in a run that is later than the one it was
-        decided about, and that started after the decision."""
+        decided about, and that started after the decision.
+
+        Args:
+            subject: the finding, as it was when it was decided about.
+        """
         later = run_id > self.run and moment(started_at) > moment(self.decided)
         again = self.state == "fixed" and later
-        return Triage(self.state, self.owner, self.note, self.link, self.expires, self.decided, again)
+        return Triage(
+            self.state,
+            self.owner,
+            self.note,
+            self.link,
+            self.expires,
+            self.decided,
+            again,
+            effect=_effect(subject.effect),
+        )
 
     def without(self, finding_ids: Iterable[str]) -> "Decision":
         gone = set(finding_ids)
@@ -73,15 +89,15 @@ def subject_of(finding: Finding, label: str) -> Subject:
         case_id=finding.case_id,
         case=label,
         device=finding.device_id,
-        effect=effect_text(finding.effect) if finding.kind == "speed" else finding.detail,
+        effect=faster_or_slower(finding.effect) if finding.kind == "speed" else finding.detail,
         since=finding.since,
     )
 
 
-def effect_text(effect: float) -> str:
-    """Of a log ratio of latency: ``6.1 % slower``."""
-    change = exp(effect) - 1
-    return f"{abs(change):.1%} {'slower' if change > 0 else 'faster'}".replace("%", " %")
+def _effect(text: str) -> float:
+    """Log ratio of latency; 0 for other words, such as those of numerics."""
+    found = _EFFECT.fullmatch(text)
+    return log1p(float(found[1]) / (100 if found[2] == "slower" else -100)) if found else 0.0
 
 
 def moment(text: str) -> datetime:

@@ -20,12 +20,13 @@ from orchestrator.analysis.speed.pooled import PHONES
 from orchestrator.analysis.speed.rows import Bools, Floats
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
+from orchestrator.analysis.words import faster_or_slower
 from orchestrator.domain.digest import stable_id
 from orchestrator.domain.finding import Finding
 from orchestrator.verdicts.findings import Told, phone_change
 from orchestrator.verdicts.origin import Origin, what_was_new
 from orchestrator.verdicts.speed import Judged
-from orchestrator.verdicts.words import day, faster_or_slower
+from orchestrator.verdicts.words import day
 
 MIN_NIGHTS = 2 * RULE.min_nights
 """That count, before a case is scanned."""

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.stats import t as student
 
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
+from orchestrator.analysis.words import faster_or_slower
 from orchestrator.domain.digest import stable_id
 from orchestrator.domain.finding import Finding, PhoneChange, Triage
 from orchestrator.verdicts.confirming import confirmed_word, duels_of, sentence
 from orchestrator.verdicts.origin import Origin, noise, origin_of
 from orchestrator.verdicts.speed import Judged
-from orchestrator.verdicts.words import day, faster_or_slower
+from orchestrator.verdicts.words import day
 
 MOVED = (Speed.REGRESSED, Speed.IMPROVED)
 

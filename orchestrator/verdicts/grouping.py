@@ -9,6 +9,7 @@ from orchestrator.analysis.speed.groups import Group as Found
 from orchestrator.analysis.speed.groups import Judged as Member
 from orchestrator.analysis.speed.groups import groups
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed
+from orchestrator.analysis.words import faster_or_slower
 from orchestrator.domain.case import Case, axis_text
 from orchestrator.domain.digest import stable_id
 from orchestrator.domain.finding import EVERYTHING, Group
@@ -16,7 +17,7 @@ from orchestrator.domain.results import CaseInfo
 from orchestrator.verdicts.findings import Told
 from orchestrator.verdicts.origin import CAUSES
 from orchestrator.verdicts.speed import Judged
-from orchestrator.verdicts.words import day, faster_or_slower, places
+from orchestrator.verdicts.words import day, places
 
 _WHY = {cause: why for why, cause in CAUSES.items()}
 _NAMING = ("api", "precision", "tile", "layout")

@@ -17,13 +17,13 @@ import numpy as np
 from orchestrator.analysis.clocks import CLOCK_FLOOR
 from orchestrator.analysis.speed.rows import Bools, Floats
 from orchestrator.analysis.speed.rule import RULE
+from orchestrator.analysis.words import faster_or_slower
 from orchestrator.domain.finding import Drift
 from orchestrator.domain.results import RunResults
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
 from orchestrator.history.query import NightTable, night_table
 from orchestrator.verdicts.nights import chosen, sound
-from orchestrator.verdicts.words import faster_or_slower
 
 BESIDE = 3
 """Nights before and after the pinned one, with its code and driver, whose median stands for it: a single

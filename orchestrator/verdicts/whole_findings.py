@@ -10,13 +10,14 @@ from scipy.stats import norm
 
 from orchestrator.analysis.speed.levels import steps
 from orchestrator.analysis.speed.rows import Bools, Floats
+from orchestrator.analysis.words import faster_or_slower
 from orchestrator.domain.digest import stable_id
 from orchestrator.domain.finding import EVERYTHING, Finding, PhoneChange
 from orchestrator.verdicts import other_clock
 from orchestrator.verdicts.findings import Told
 from orchestrator.verdicts.origin import what_was_new
 from orchestrator.verdicts.speed import Judged
-from orchestrator.verdicts.words import day, faster_or_slower
+from orchestrator.verdicts.words import day
 
 _95 = float(norm.ppf(0.975))
 

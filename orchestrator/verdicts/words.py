@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import date
-from math import expm1
 
 from orchestrator.verdicts.speed import Judged
 
@@ -15,11 +14,6 @@ def day(judged: Judged, night: int) -> str:
     when, tonight = (date.fromisoformat(judged.nights.dates[n]) for n in (night, -1))
     year = "" if when.year == tonight.year else f" {when.year}"
     return f"{when.day} {when:%b}{year}"
-
-
-def faster_or_slower(delta: float) -> str:
-    """Of a log ratio: ``8.0 % slower``."""
-    return f"{abs(expm1(delta)) * 100:.1f} % {'slower' if delta > 0 else 'faster'}"
 
 
 def places(socs: Sequence[str], of: int) -> str:

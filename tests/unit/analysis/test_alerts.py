@@ -33,6 +33,27 @@ def test_a_decision_ends_the_day_after_its_date(state: TriageState) -> None:
     assert alarm(decided(state, expires="tomorrow"), TODAY) == f"{state} until tomorrow, which has passed"
 
 
+@pytest.mark.parametrize("state", ["acknowledged", "noise"])
+@pytest.mark.parametrize(
+    ("then", "low", "high", "told"),
+    [
+        (0.05, 0.04, 0.09, ""),
+        (0.05, 0.065, 0.2, ""),
+        (0.05, 0.38, 0.43, "at 5.1 % slower, now 49.9 % slower"),
+        (-0.05, -0.43, -0.38, "at 4.9 % faster, now 33.3 % faster"),
+        (0.0, 0.38, 0.43, ""),
+    ],
+)
+def test_what_grew_since_is_another_change(
+    state: TriageState, then: float, low: float, high: float, told: str
+) -> None:
+    grown = replace(decided(state), effect=(low + high) / 2, low=low, high=high)
+    assert grown.triage is not None
+    grown = replace(grown, triage=replace(grown.triage, effect=then))
+    assert alarm(grown, TODAY) == (f"{state} {told}" if told else "")
+    assert alarm(replace(grown, kind="numerics"), TODAY) == ""
+
+
 def test_what_was_fixed_and_is_found_again_says_so() -> None:
     back = replace(FOUND, triage=Triage("fixed", decided_at="2026-12-02T09:00:00+00:00", again=True))
     assert alarm(back, TODAY) == "regressed again, marked fixed on 2026-12-02"

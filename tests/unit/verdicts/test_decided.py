@@ -35,7 +35,7 @@ def decided(*decisions: Decision, night: int = 31) -> Decided:
     """As the files would say it of a run of that night."""
     run = (run_id(night), f"2026-12-{night:02d}T01:00:00+00:00")
     return Decided(
-        triage={i: d.triage(*run) for i, (d, _) in by_finding(decisions).items()},
+        triage={i: d.triage(s, *run) for i, (d, s) in by_finding(decisions).items()},
         restarts=Restarts.of(decisions),
         today=TODAY,
     )
