@@ -5,18 +5,16 @@ from datetime import date
 
 from orchestrator.analysis.alerts import alerts
 from orchestrator.analysis.words import plural
-from orchestrator.domain.finding import Finding, Findings, Group
+from orchestrator.domain.finding import Finding, Findings
 
 
 @dataclass(frozen=True, slots=True)
 class Worse:
     findings: tuple[Finding, ...] = ()
     """Slower on a SoC, or less exact; the largest first as in findings.json."""
-    together: tuple[Group, ...] = ()
-    """SoCs all of whose variants got slower together: taken off each variant, it is no finding of any."""
 
     def __bool__(self) -> bool:
-        return bool(self.findings or self.together)
+        return bool(self.findings)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -25,17 +23,14 @@ class Worse:
         numerics = len({(f.soc, f.case_id) for f in self.findings if f.kind == "numerics"})
         told = [f"{plural(slower, 'alert')} of speed against the history"] if slower else []
         told += [f"{plural(numerics, 'alert')} of numerics"] if numerics else []
-        return (*told, *(f"all variants of {g.soc} slower together" for g in self.together))
+        return tuple(told)
 
 
 def worse(findings: Findings | None, today: date) -> Worse:
     """Of alerts, those that are about a kernel: one phone alone is a matter of that phone's health."""
     if findings is None:
         return Worse()
-    return Worse(
-        tuple(f for f in alerts(findings, today) if is_worse(f)),
-        tuple(g for g in findings.groups if g.what == "regressed" and not g.findings),
-    )
+    return Worse(tuple(f for f in alerts(findings, today) if is_worse(f)))
 
 
 def is_worse(finding: Finding) -> bool:

@@ -72,9 +72,9 @@ def annotations(model: ReportModel, files: Mapping[str, str]) -> list[Annotation
     said += [Annotation("warning", f"Not obtained: {x.device}", f"{x.what}: {x.why}") for x in lost(model)]
     said += [Annotation("warning", "Degraded run", sentence) for sentence in model.run.degraded]
     said += [Annotation("warning", f"No results: {m.night}", m.why) for m in model.run.missed_nights]
-    failing = {f.finding_id for f in model.worse.findings} | {g.group_id for g in model.worse.together}
+    failing = {f.finding_id for f in model.worse.findings}
     for card in model.changes.cards if model.changes is not None else ():
-        bad = card.group.group_id in failing or any(e.finding.finding_id in failing for e in card.entries)
+        bad = any(e.finding.finding_id in failing for e in card.entries)
         if bad or any(e.finding.finding_id in model.told for e in card.entries):
             unwell = card.group.cause == "device" and card.group.what != "improved"
             level: Level = worse if bad else "warning" if unwell else "notice"

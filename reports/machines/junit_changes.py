@@ -33,7 +33,6 @@ def changes_suite(model: ReportModel) -> Suite | None:
     for sentence in changes.not_measured[:MAX_REASONS]:
         child(suite.case(sentence, "not measured"), "skipped", f"not measured: {sentence}")
     failing = frozenset(f.finding_id for f in model.worse.findings)
-    failing |= {g.group_id for g in model.worse.together}
     for card in changes.cards[:MAX_CARDS]:
         _card(suite.case(_card_name(card), name(card.group.what)), card, failing)
     _rest(suite, changes.cards[MAX_CARDS:], failing)
@@ -62,7 +61,7 @@ def _card(case: ET.Element, card: Card, failing: frozenset[str]) -> None:
             *_lines(card.entries, failing),
         ]
     )
-    if bad or card.group.group_id in failing:
+    if bad:
         child(case, "failure", card.sentence, card.group.what, text)
     else:
         printed(case, "system-out", f"{card.sentence}\n{text}", MAX_TEXT)
@@ -85,10 +84,7 @@ def _rest(suite: Suite, cards: Sequence[Card], failing: frozenset[str]) -> None:
     if not cards:
         return
     case = suite.case("further causes", "more")
-    bad = sum(
-        card.group.group_id in failing or any(e.finding.finding_id in failing for e in card.entries)
-        for card in cards
-    )
+    bad = sum(any(e.finding.finding_id in failing for e in card.entries) for card in cards)
     said = f"{plural(len(cards), 'smaller group')} more, {bad} of them worse: see findings.json"
     if bad:
         child(case, "failure", said, "regressed")

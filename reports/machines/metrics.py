@@ -103,7 +103,6 @@ def _changes(model: ReportModel) -> Iterator[Gauge]:
         "ratio",
     )
     worse = Counter((f.soc, f.kind, f.cause) for f in model.worse.findings)
-    worse += Counter((g.soc, "speed", g.cause) for g in model.worse.together)
     improved = Counter(
         (e.finding.soc, e.finding.cause)
         for e in changes.entries

@@ -50,13 +50,6 @@ def test_what_counts(finding: Finding, counts: bool) -> None:
     assert bool(worse(found(finding), TODAY)) is counts
 
 
-def test_a_soc_that_got_slower_as_a_whole_counts_though_no_variant_stands_out() -> None:
-    group = Group("all-SM8650-slower", "all variants together", "environment", "regressed", "SM8650")
-    assert worse(found(groups=[group]), TODAY).words == ("all variants of SM8650 slower together",)
-    assert not worse(found(groups=[replace(group, what="improved")]), TODAY)
-    assert not worse(found(groups=[replace(group, findings=["f1"])]), TODAY)
-
-
 def test_words_count_variants_not_flags() -> None:
     flags = [
         replace(SLOWER, finding_id=w, kind="numerics", what=w) for w in ("nmse_doubled", "limit_crossed")

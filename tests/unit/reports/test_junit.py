@@ -13,6 +13,7 @@ from reports.text import visible
 from tests.results_fixture import TODAY, case, passing, results, trial
 from tests.unit.reports.hostile import NASTY, hostile, hostile_previous
 from tests.unit.reports.junit_grammar import parse
+from tests.unit.reports.one_soc import TOGETHER, WHOLE
 from tests.unit.reports.sample import sample, sample_previous
 from tests.unit.reports.sample_findings import sample_findings
 from tests.unit.reports.sample_many import many
@@ -147,10 +148,9 @@ def test_names_of_causes_are_the_same_in_the_next_night() -> None:
 
 
 def test_a_soc_that_got_slower_as_a_whole_fails() -> None:
-    found = sample_findings().findings
-    group = Group("all-SM8650-slower", "all variants: 9 % slower", "environment", "regressed", "SM8650")
-    suite = _changes(replace(found, findings=[], groups=[group]))
-    assert _failed(suite) == ["regressed: all variants on SM8650 all-SM8650-slower"]
+    group = Group("all-S", TOGETHER, "environment", "regressed", "SM8650", findings=["whole"])
+    suite = _changes(replace(sample_findings().findings, findings=[WHOLE], groups=[group]))
+    assert _failed(suite) == ["regressed: all variants on SM8650 all-S"]
 
 
 def test_g4_08_a_long_night_stays_a_file_that_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:

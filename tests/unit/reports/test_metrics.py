@@ -11,7 +11,7 @@ from prometheus_client import Metric
 from prometheus_client import parser as textfile
 from prometheus_client.openmetrics import parser as openmetrics
 
-from orchestrator.domain.finding import Findings, Group, Triage
+from orchestrator.domain.finding import Findings, Triage
 from orchestrator.domain.results import RunResults
 from reports.build import build_report
 from reports.machines.metrics import render_metrics
@@ -19,6 +19,7 @@ from reports.machines.openmetrics import MAX_LABEL, Gauge, exposition
 from reports.text import visible
 from tests.results_fixture import TODAY
 from tests.unit.reports.hostile import hostile, hostile_previous
+from tests.unit.reports.one_soc import WHOLE
 from tests.unit.reports.sample import sample, sample_previous
 from tests.unit.reports.sample_findings import sample_findings
 
@@ -95,12 +96,10 @@ def test_an_alert_ends_with_its_decision() -> None:
     before = values(found=found)["tilefarm_alerts"]
     assert before > 0
     done = [replace(f, triage=Triage("acknowledged")) for f in found.findings]
-    groups = [g for g in found.groups if g.findings]
-    after = values(found=replace(found, findings=done, groups=groups))
+    after = values(found=replace(found, findings=done))
     assert after["tilefarm_alerts"] == 0
     assert after["tilefarm_improvements"] == 0
-    together = Group("all", "words", "environment", "regressed", "SM8650")
-    found = replace(found, findings=done, groups=[*groups, together])
+    found = replace(found, findings=[*done, WHOLE])
     assert values(found=found, soc="SM8650", cause="environment", kind="speed")["tilefarm_alerts"] == 1
 
 
