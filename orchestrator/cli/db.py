@@ -2,8 +2,9 @@
 
 import csv
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +15,9 @@ from orchestrator.cli.person import person
 from orchestrator.domain.errors import UsageError
 from orchestrator.domain.settings import Settings
 from orchestrator.execution.run_folder import find_run, load_results
+
+if TYPE_CHECKING:
+    from orchestrator.history.history import Fault
 
 EXIT_FAULTS = 3
 db = typer.Typer(help="The history of all runs: store, check, compact, pin, export.", no_args_is_help=True)
@@ -72,7 +76,7 @@ def check(as_json: JsonOption = False) -> None:
         )
     else:
         for fault in faults:
-            result.print(f"{fault.what}: {fault.why}. Next: {fault.repair}", markup=False, soft_wrap=True)
+            result.print(_told(fault), markup=False, soft_wrap=True)
         result.print(
             f"{len(runs)} runs, {sum(r.rows for r in runs)} trials, {len(faults)} faults", markup=False
         )
@@ -88,18 +92,24 @@ def compact(
 ) -> None:
     """Remove files that no run refers to, and raw samples that are old enough.
 
+    A damaged file is left as it is, and told: exit code 3.
+
     Example: tilefarm db compact --keep-samples-days 400
     """
     history = open_history(Settings())
     try:
         removed = history.compact()
         dropped: list[str] = []
+        faults: list[Fault] = []
         if keep_samples_days is not None:
             before = datetime.now(UTC) - timedelta(days=keep_samples_days)
-            dropped = history.drop_samples(before.isoformat(timespec="seconds"))
+            dropped, faults = history.drop_samples(before.isoformat(timespec="seconds"))
     finally:
         history.close()
+    for fault in faults:
+        result.print(f"left as it is: {_told(fault)}", markup=False, soft_wrap=True)
     say(f"{len(removed)} files removed; raw samples of {len(dropped)} runs dropped")
+    raise typer.Exit(EXIT_FAULTS if faults else 0)
 
 
 @db.command()
@@ -114,10 +124,48 @@ def pin(
     """
     history = open_history(Settings())
     try:
-        history.pin(name, run_id, person(), note)
+        history.baselines.pin(name, run_id, person(), note)
     finally:
         history.close()
     say(f"{name}: run {run_id}")
+
+
+@db.command()
+def unpin(
+    name: Annotated[str, typer.Argument(help="Of the baseline, as `tilefarm db pins` lists it.")],
+) -> None:
+    """Give a name back: the run that had it is like any other again.
+
+    Example: tilefarm db unpin release-2.1
+    """
+    history = open_history(Settings())
+    try:
+        run_id = history.baselines.unpin(name)
+    finally:
+        history.close()
+    say(f"{name}: no longer run {run_id}")
+
+
+@db.command()
+def pins(as_json: JsonOption = False) -> None:
+    """List the baselines that have a name, with who pinned them and why.
+
+    Example: tilefarm db pins
+    """
+    history = open_history(Settings())
+    try:
+        found = history.baselines.all()
+    finally:
+        history.close()
+    if as_json:
+        print_json({"baselines": [asdict(one) for one in found]})
+        return
+    for one in found:
+        note = f": {one.note}" if one.note else ""
+        line = f"{one.name}: run {one.run_id}, pinned by {one.by} at {one.pinned_at}{note}"
+        result.print(line, markup=False, soft_wrap=True)
+    if not found:
+        result.print("No baseline has a name. `tilefarm db pin NAME RUN` gives one", markup=False)
 
 
 @db.command()
@@ -160,3 +208,7 @@ def _cell(value: object) -> object:
 def _json(value: object) -> object:
     """Without NaN or Infinity literals, as everywhere."""
     return str(value) if isinstance(value, float) and value * 0 != 0 else value
+
+
+def _told(fault: "Fault") -> str:
+    return f"{fault.what}: {fault.why}. Next: {fault.repair}"

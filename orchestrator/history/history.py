@@ -19,12 +19,12 @@ from orchestrator.domain.errors import InfraError, UsageError
 from orchestrator.domain.moment import utc_now
 from orchestrator.domain.results import RunResults
 from orchestrator.history import trial_files
+from orchestrator.history.baselines import Baselines
 from orchestrator.history.database import (
     Database,
     DeviceRun,
     KnownCase,
     KnownDevice,
-    Pinned,
     Sentinel,
     StoredRun,
 )
@@ -53,6 +53,7 @@ class History:
 
     def __init__(self, url: str, folder: Path) -> None:
         self.database = Database(url)
+        self.baselines = Baselines(self.database)
         self.folder = folder
         self.files = folder / "runs"
         self.verdict_files = folder / "verdicts"
@@ -248,11 +249,7 @@ class History:
     def check(self) -> list[Fault]:
         """Every file against the database, and the other way round."""
         runs = {run.file: run for run in self.runs()}
-        faults = [
-            Fault(f"run {run.run_id}", f"{run.file} is {why}", f"tilefarm db store {run.run_id}")
-            for run in runs.values()
-            if (why := trial_files.check(self.path(run), run.sha256))
-        ]
+        faults = [fault for run in runs.values() if (fault := self._fault(run)) is not None]
         faults += [
             Fault(
                 f"verdicts of run {run.run_id}", f"{run.verdicts} is {why}", f"tilefarm report {run.run_id}"
@@ -275,14 +272,22 @@ class History:
                 path.unlink()
         return sorted(p.name for p in strays)
 
-    def drop_samples(self, before: str) -> list[str]:
+    def drop_samples(self, before: str) -> tuple[list[str], list[Fault]]:
         """Retention: raw samples of runs that started before ``before`` (UTC, ISO 8601) go, summaries stay.
-        Pinned runs keep theirs. Returns run ids."""
+        Pinned runs keep theirs.
+
+        Returns:
+            Run ids, and files that were left as they are: a damaged one must not get a digest that is right.
+        """
         dropped: list[str] = []
+        faults: list[Fault] = []
         columns = {name: kind for name, kind in COLUMNS.items() if name not in SAMPLES}
         with self._alone():
             for run in self.runs():
                 if run.started_at >= before or run.samples_until or self._is_pinned(run.run_id):
+                    continue
+                if (fault := self._fault(run)) is not None:
+                    faults.append(fault)
                     continue
                 rows = trial_files.read(self.path(run), list(columns))
                 name, digest = trial_files.write(self.files, run.run_id, columns, rows)
@@ -291,25 +296,14 @@ class History:
                     stored.file, stored.sha256, stored.samples_until = name, digest, utc_now()
                 self.path(run).unlink()
                 dropped.append(run.run_id)
-        return dropped
+        return dropped, faults
 
-    def pin(self, name: str, run_id: str, by: str, note: str) -> None:
-        """
-        Raises:
-            UsageError: no such run, or another run has the name.
-        """
-        with self.database.session() as session:
-            if session.get(StoredRun, run_id) is None:
-                raise UsageError(f"run {run_id}: not in the history; `tilefarm db store {run_id}` puts it in")
-            before = session.get(Pinned, name)
-            if before is not None and before.run_id != run_id:
-                raise UsageError(f"baseline {name!r} is run {before.run_id}; choose another name")
-            session.merge(Pinned(name=name, run_id=run_id, pinned_at=utc_now(), by=by, note=note))
-
-    def pinned(self) -> dict[str, str]:
-        """Name → run id."""
-        with self.database.session() as session:
-            return {p.name: p.run_id for p in session.scalars(select(Pinned))}
+    def _fault(self, run: StoredRun) -> Fault | None:
+        """Of its trials."""
+        why = trial_files.check(self.path(run), run.sha256)
+        if not why:
+            return None
+        return Fault(f"run {run.run_id}", f"{run.file} is {why}", f"tilefarm db store {run.run_id}")
 
     def _strays(self, runs: Sequence[StoredRun]) -> list[Path]:
         known = {run.file for run in runs} | {run.verdicts for run in runs}
@@ -318,7 +312,7 @@ class History:
         ]
 
     def _is_pinned(self, run_id: str) -> bool:
-        return run_id in self.pinned().values()
+        return run_id in self.baselines.pinned().values()
 
     @contextmanager
     def _alone(self) -> Generator[None]:

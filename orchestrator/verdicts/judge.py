@@ -66,7 +66,7 @@ def judge_run(
     if confirmation is not None:
         judged = confirmed(judged, confirmation)
     soc_of = {device: judged.socs[int(judged.matrix.soc[n])] for n, device in enumerate(judged.devices)}
-    pinned = sorted(set(history.pinned().values()), reverse=True)
+    pinned = sorted(set(history.baselines.pinned().values()), reverse=True)
     flagged = told_once(flags(judged.nights, results, pinned), soc_of)
     told = speed_findings(judged) + whole_findings(judged) + numerics_findings(flagged, soc_of, judged)
     if scan or is_due(judged):

@@ -180,7 +180,7 @@ def load(
         there = set(found.table.series)
         found = _nights(history, every, kept + runs, restarts, lambda d, c, _: (d, c) in there)
         damaged = gone + damaged
-    names = set(history.pinned().values()) - set(found.table.runs)
+    names = set(history.baselines.pinned().values()) - set(found.table.runs)
     pinned, gone = sound(history, [run for run in every if run.run_id in names and run.run_id < until], until)
     socs = history.socs({device for device, _ in found.table.series}) if restarts else {}
     pins = read_pins(history, pinned, restarts, socs)

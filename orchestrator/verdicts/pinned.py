@@ -56,7 +56,9 @@ def pinned_drift(
         InfraError: a file of the history is missing or damaged.
     """
     run_id = results.run.run_id
-    pins = sorted(((run, name) for name, run in history.pinned().items() if run < run_id), reverse=True)
+    pins = sorted(
+        ((run, name) for name, run in history.baselines.pinned().items() if run < run_id), reverse=True
+    )
     if not pins:
         return []
     runs = history.runs(results.run.suite)

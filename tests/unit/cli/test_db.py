@@ -87,6 +87,30 @@ def test_compact_removes_strays_and_drops_old_samples_but_not_of_pinned_runs(
     assert invoke("db", "check").exit_code == 0
 
 
+def test_what_has_a_name_is_listed_and_a_name_is_given_back(out: Path, invoke: Invoke) -> None:
+    assert "No baseline has a name" in invoke("db", "pins").stdout
+    invoke("db", "pin", "release-1", OLD, "--note", "shipped")
+    assert f"release-1: run {OLD}, pinned by " in invoke("db", "pins").stdout
+    (listed,) = json.loads(invoke("db", "pins", "--json").stdout)["baselines"]
+    assert (listed["name"], listed["run_id"], listed["note"]) == ("release-1", OLD, "shipped")
+    taken = invoke("db", "pin", "release-1", RUN).exception
+    assert isinstance(taken, UsageError)
+    assert "tilefarm db unpin release-1" in str(taken)
+    wrong = invoke("db", "unpin", "release").exception
+    assert isinstance(wrong, UsageError)
+    assert "Pinned: release-1" in str(wrong)
+    assert f"no longer run {OLD}" in invoke("db", "unpin", "release-1").stderr
+    assert "of 1 runs dropped" in invoke("db", "compact", "--keep-samples-days", DAYS).stderr
+
+
+def test_what_is_damaged_outlives_retention_as_it_is(out: Path, invoke: Invoke) -> None:
+    trial_file(out, OLD).write_bytes(b"")
+    done = invoke("db", "compact", "--keep-samples-days", DAYS)
+    assert done.exit_code == 3
+    assert f"left as it is: run {OLD}: " in done.stdout
+    assert trial_file(out, OLD).read_bytes() == b""
+
+
 def test_a_series_is_exported_with_its_samples(out: Path, invoke: Invoke) -> None:
     first = night().trials[0]
     told = json.loads(invoke("db", "export", first.device_id, first.case_id).stdout)

@@ -110,8 +110,22 @@ def test_retention_reads_files_of_an_earlier_version(stored: History) -> None:
         run = session.get_one(StoredRun, RUN)
         run.file, run.sha256 = name, digest
     stored.compact()
-    assert stored.drop_samples("2027-01-01") == [RUN, OTHER]
+    assert stored.drop_samples("2027-01-01") == ([RUN, OTHER], [])
     assert stored.check() == []
+
+
+def test_retention_gives_no_damaged_file_a_new_digest_and_goes_on(stored: History) -> None:
+    """One bit may change a number and leave the file readable."""
+    broken, gone = (stored.path(run) for run in stored.runs())
+    data = bytearray(broken.read_bytes())
+    data[len(data) // 2] ^= 1
+    broken.write_bytes(data)
+    dropped, faults = stored.drop_samples("2027-01-01")
+    assert dropped == [OTHER]
+    assert [(f.what, f.repair) for f in faults] == [(f"run {RUN}", f"tilefarm db store {RUN}")]
+    assert broken.read_bytes() == bytes(data)
+    assert not gone.exists()
+    assert [f.what for f in stored.check()] == [f"run {RUN}"]
 
 
 def test_a_file_of_a_later_format_is_refused_by_name(

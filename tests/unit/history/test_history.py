@@ -122,9 +122,9 @@ def test_retention_drops_samples_and_keeps_summaries_and_pinned_runs(history: Hi
     for run_id, day in ((old, "2026-01-01"), (kept, "2026-01-02"), (young, "2026-12-01")):
         made = night(run_id)
         history.store(replace(made, run=replace(made.run, started_at=f"{day}T01:00:00+00:00")))
-    history.pin("release-1", kept, "anna@desk", "what we shipped")
-    assert history.drop_samples("2026-06-01") == [old]
-    assert history.drop_samples("2026-06-01") == [], "once"
+    history.baselines.pin("release-1", kept, "anna@desk", "what we shipped")
+    assert history.drop_samples("2026-06-01") == ([old], [])
+    assert history.drop_samples("2026-06-01") == ([], []), "once"
     assert history.check() == []
     case_id = night().trials[0].case_id
     rows = one_series([history.path(run) for run in history.runs()], "one", case_id)
@@ -135,13 +135,13 @@ def test_retention_drops_samples_and_keeps_summaries_and_pinned_runs(history: Hi
 def test_a_pinned_name_stays_with_its_run(history: History) -> None:
     history.store(night())
     history.store(night("20261202T010000Z-nightly-bbbb"))
-    history.pin("release-1", RUN, "anna@desk", "")
-    history.pin("release-1", RUN, "anna@desk", "said twice")
+    history.baselines.pin("release-1", RUN, "anna@desk", "")
+    history.baselines.pin("release-1", RUN, "anna@desk", "said twice")
     with pytest.raises(UsageError, match=f"'release-1' is run {RUN}"):
-        history.pin("release-1", "20261202T010000Z-nightly-bbbb", "ben@desk", "")
+        history.baselines.pin("release-1", "20261202T010000Z-nightly-bbbb", "ben@desk", "")
     with pytest.raises(UsageError, match="not in the history"):
-        history.pin("release-2", "never", "ben@desk", "")
-    assert history.pinned() == {"release-1": RUN}
+        history.baselines.pin("release-2", "never", "ben@desk", "")
+    assert history.baselines.pinned() == {"release-1": RUN}
 
 
 def test_hostile_words_are_values(history: History) -> None:
@@ -195,7 +195,7 @@ def test_postgresql_holds_the_same(postgres: str, tmp_path: Path) -> None:
     try:
         assert there.store(night())
         assert not there.store(night())
-        there.pin("release-1", RUN, "anna@desk", "")
+        there.baselines.pin("release-1", RUN, "anna@desk", "")
         assert there.store(night(ns=3_000_000))
         assert [(r.run_id, r.rows) for r in there.runs("nightly")] == [(RUN, 4)]
         assert there.check() == []
@@ -232,7 +232,7 @@ def test_storing_a_run_again_keeps_its_verdicts_and_brings_no_dropped_sample_bac
     history.store(night())
     said = [{"device_id": "one", "case_id": "c", "speed": 2, "accepted": True}]
     history.store_verdicts(RUN, said)
-    assert history.drop_samples("2027-01-01") == [RUN]
+    assert history.drop_samples("2027-01-01") == ([RUN], [])
     (before,) = history.runs()
     assert not history.store(night())
     (after,) = history.runs()

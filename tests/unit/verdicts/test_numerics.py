@@ -136,7 +136,7 @@ def test_a_pin_longer_ago_than_the_nights_that_are_looked_at_still_counts(
     monkeypatch.setattr("orchestrator.verdicts.nights.NIGHTS", 6)
     farm = SmallFarm(history, nmse={4: 1.5, 8: 2.5})
     farm.nights(1, 2)
-    history.pin("release", run_id(1), "ana", "")
+    history.baselines.pin("release", run_id(1), "ana", "")
     farm.nights(3, 7)
     told = [[f for f in of_case(farm.night(n)) if f.what == "nmse_doubled"] for n in range(8, 12)]
     assert [len(found) for found in told] == [1, 1, 1, 1]
@@ -151,7 +151,7 @@ def test_a_pin_of_an_older_season_does_not_count(history: History, monkeypatch: 
     monkeypatch.setattr("orchestrator.verdicts.nights.NIGHTS", 6)
     farm = SmallFarm(history, nmse={4: 2.5})
     farm.nights(1, 2)
-    history.pin("release", run_id(1), "ana", "")
+    history.baselines.pin("release", run_id(1), "ana", "")
     shown = farm.nights(3, 4)
     subjects = tuple(subject_of(f, "") for f in of_case(shown))
     accepted = Decision(

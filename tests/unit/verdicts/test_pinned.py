@@ -18,7 +18,7 @@ def creeping(night: int, _phone: str, _case: str) -> float:
 def pinned(history: History, farm: SmallFarm, last: int, **pins: int) -> Findings:
     farm.nights(1, last - 1)
     for name, night in pins.items():
-        history.pin(name, run_id(night), "ana", "")
+        history.baselines.pin(name, run_id(night), "ana", "")
     return farm.night(last)
 
 
@@ -40,7 +40,7 @@ def test_small_steps_add_up_since_a_release(history: History) -> None:
 def test_without_a_pin_or_of_another_suite_there_is_no_drift(history: History) -> None:
     farm = SmallFarm(history, creeping)
     assert farm.nights(1, 3).drift == []
-    history.pin("now", run_id(3), "ana", "")
+    history.baselines.pin("now", run_id(3), "ana", "")
     assert farm.night(3).drift == [], "a run has not drifted from itself"
 
 
