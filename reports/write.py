@@ -26,9 +26,7 @@ class ReportPaths:
     """SoC's name → its page of this run's results."""
     changes: dict[str, Path]
     """SoC's name → its page of changes; empty without findings."""
-    junit: Path
     summary: Path
-    metrics: Path
     model: ReportModel
     """What was written, e.g. for the terminal's table and the exit code."""
 
@@ -85,13 +83,13 @@ def write_reports(
     for name, log in model.logs.items():
         (folder / name).parent.mkdir(exist_ok=True)
         _write(folder / name, log)
+    _write(folder / "junit.xml", render_junit(model, results))
+    _write(folder / "metrics.prom", render_metrics(model))
     return ReportPaths(
         index=_write(folder / "index.html", render_index(model)),
         socs=socs,
         changes=changes,
-        junit=_write(folder / "junit.xml", render_junit(model, results)),
         summary=_write(folder / "summary.md", render_markdown(model, base)),
-        metrics=_write(folder / "metrics.prom", render_metrics(model)),
         model=model,
     )
 

@@ -241,16 +241,8 @@ def _trial(bench: Bench, run_id: str, case: CaseJob, record: CaseRecord | None, 
         return unrun(bench, run_id, case, Verdict.INFRA, why, clocked)
     end = record.end
     verdict, reason = judge(end, case)
-    return Trial(
-        run_id=run_id,
-        device_id=bench.record.device_id,
-        case_id=case.case_id,
-        attempt=case.attempt,
-        verdict=verdict,
-        reason=reason,
-        code_hash=case.code_hash,
-        started_at=clocked.started_at.get(case.case_id, _utc()),
-        duration_ms=clocked.duration_ms.get(case.case_id, 0),
+    return replace(
+        unrun(bench, run_id, case, verdict, reason, clocked),
         driver=record.driver,
         log=end.log + (" […log cut by the runner]" if end.log_truncated else ""),
         timing=end.timing,

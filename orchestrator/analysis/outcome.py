@@ -66,8 +66,6 @@ class ExpectationUse:
     expired: bool
     matched: int
     """Trials that it covered, whatever their verdict."""
-    met: int
-    """Of these, how many ended in its verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,6 @@ def judge(results: RunResults, today: date, compile_when: CompileWhen = compile_
     devices: Mapping[str, DeviceRecord] = {d.device_id: d for d in results.devices}
     predicates = [compile_when(e.when) for e in results.expectations]
     matched = [0] * len(predicates)
-    met = [0] * len(predicates)
     demotions = Demotions(results)
     judged: list[JudgedTrial] = []
     for recorded in results.trials:
@@ -117,10 +114,9 @@ def judge(results: RunResults, today: date, compile_when: CompileWhen = compile_
                 if expectation.kind == "slow":
                     continue  # of its speed, which needs the history
                 covering.append(expectation)
-                met[i] += trial.verdict is expectation.verdict
         judged.append(judge_trial(trial, info, device, covering, today))
     uses = tuple(
-        ExpectationUse(e, e.expired(today), matched[i], met[i]) for i, e in enumerate(results.expectations)
+        ExpectationUse(e, e.expired(today), n) for e, n in zip(results.expectations, matched, strict=True)
     )
     return Judgement(tuple(judged), uses)
 

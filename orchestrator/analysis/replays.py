@@ -64,13 +64,6 @@ class Box:
     def extent(self) -> tuple[int, ...]:
         return tuple(high - low + 1 for low, high in zip(self.low, self.high, strict=True))
 
-    @property
-    def elements(self) -> int:
-        product = 1
-        for n in self.extent:
-            product *= n
-        return product
-
 
 def replays(output: Numerics, tolerance: Tolerance | None) -> Replays:
     """Of one output. ``idle_hashes`` are a part of ``hashes``; the rest ran back to back.

@@ -137,8 +137,6 @@ class Point:
     """The lower ceiling at this intensity: what the variant could be limited by."""
     ceiling: str
     """Its name, e.g. ``DRAM bandwidth`` or ``fp32 compute``."""
-    ceiling_per_s: float
-    """The binding ceiling: bytes/s for memory, flop/s for compute."""
     share: float
     """Of the binding ceiling; above 1 for data that stays in caches."""
     note: str = ""
@@ -222,11 +220,11 @@ def place(found: Ceilings, cost: Cost, case: Case, median_ns: float) -> Point | 
     memory_s = cost.bytes_min / dram.bytes_per_s if dram else 0.0
     compute_s = cost.flops / compute.flops_per_s if compute else 0.0
     if dram is not None and (compute is None or memory_s >= compute_s):
-        binds, ceiling, per_s, share = "memory", "DRAM bandwidth", dram.bytes_per_s, memory_s / seconds
+        binds, ceiling, share = "memory", "DRAM bandwidth", memory_s / seconds
         if share > 1:
             notes.append(_above(api, cost))
     elif compute is not None:
-        binds, ceiling, per_s, share = "compute", compute.name, compute.flops_per_s, compute_s / seconds
+        binds, ceiling, share = "compute", compute.name, compute_s / seconds
         if share > 1:
             notes.append("above what the fma probe reached: the probe is not this device's peak")
     else:
@@ -237,7 +235,6 @@ def place(found: Ceilings, cost: Cost, case: Case, median_ns: float) -> Point | 
         bytes_per_s=cost.bytes_min / seconds,
         binds=binds,
         ceiling=ceiling,
-        ceiling_per_s=per_s,
         share=share,
         note="; ".join(notes),
     )

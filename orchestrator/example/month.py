@@ -1,7 +1,7 @@
 """The example's nights, one after another: what a farm would have stored, made from a seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from math import exp, prod
 
@@ -40,16 +40,6 @@ CACHED_BYTES = 4 << 20
 """Of a copy's source, up to which it stays in the chip's last cache."""
 CACHE_GAIN = 2.5
 """What such a copy moves, against the memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """What stays from night to night."""
-
-    phone: Phone
-    info: CaseInfo
-    base_ns: float
-    """Of this phone, in its working clock state, before anything changed."""
 
 
 class Month:

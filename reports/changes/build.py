@@ -101,7 +101,7 @@ def build_changes(
                 data=table_data(sorted_rows, names, links, drifts),
                 csv=table_csv(sorted_rows, names, drifts),
                 kernels=tuple(sorted({names.kernel(r.case_id) for r in sorted_rows} - {""})),
-                phones=phone_nights(devices[soc], found.nights, phones, "fleet"),
+                phones=phone_nights(devices[soc], found.nights, phones),
                 sensitivity=sensitivity(sorted_rows),
             )
         )

@@ -16,7 +16,7 @@ MAX_ENVIRONMENTS = 8
 
 
 def phone_nights(
-    devices: Iterable[DeviceNight], runs: Sequence[str], names: Mapping[str, str], prefix: str
+    devices: Iterable[DeviceNight], runs: Sequence[str], names: Mapping[str, str]
 ) -> tuple[PhoneNights, ...]:
     made: list[PhoneNights] = []
     for number, device in enumerate(devices):
@@ -25,7 +25,7 @@ def phone_nights(
         # Names of nights stand at the right end, as the values do.
         axis = runs[-max(len(device.shift), len(device.sentinels), 1) :]
         picture = shift_chart(
-            f"{prefix}-p{number}", own, axis, device.shift, device.sentinels, [i for i, _ in changed[1:]]
+            f"fleet-p{number}", own, axis, device.shift, device.sentinels, [i for i, _ in changed[1:]]
         )
         told = tuple((night(axis[i]) if i < len(axis) else "", text) for i, text in changed)
         items = tuple(readable(item, runs, names) for item in device.items)

@@ -210,9 +210,9 @@ def _of(serial: str, question: str) -> str:
     return f"host-serial:{serial}:{question}"
 
 
-def list_phones(server: AdbServer, timeout_s: float = _SERVER_S) -> list[PhoneListing]:
+def list_phones(server: AdbServer) -> list[PhoneListing]:
     """Every row of the server's list, usable or not."""
-    return parse_listing(server.list_text(timeout_s))
+    return parse_listing(server.list_text(_SERVER_S))
 
 
 class AdbDevice:

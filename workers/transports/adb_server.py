@@ -31,14 +31,13 @@ def server_address(environ: Mapping[str, str] = os.environ) -> AdbServer:
     return AdbServer(environ.get("ANDROID_ADB_SERVER_ADDRESS", "") or "127.0.0.1", int(port))
 
 
-def connect_server(host: str | None = None, port: int | None = None) -> AdbServer:
-    """The server at this address (default: from the environment), proven to answer; never starts one.
+def connect_server() -> AdbServer:
+    """The server that the environment names, proven to answer; never starts one.
 
     Raises:
         InfraError: none answers; says what to do.
     """
-    found = server_address()
-    server = AdbServer(host or found.host, port or found.port)
+    server = server_address()
     server.version()
     return server
 

@@ -15,7 +15,6 @@ class Fallback:
     case_id: str
     loss: float
     """Largest log ratio to the fastest of its SoC."""
-    worst_soc: str
     socs: tuple[str, ...]
 
 
@@ -32,8 +31,7 @@ def fallback(ratios: Mapping[str, Mapping[str, float]]) -> Fallback | None:
     if not everywhere:
         return None
     case_id = min(everywhere, key=lambda c: (max(ratios[soc][c] for soc in socs), _total(ratios, socs, c), c))
-    worst = max(socs, key=lambda soc: ratios[soc][case_id])
-    return Fallback(case_id, ratios[worst][case_id], worst, socs)
+    return Fallback(case_id, max(ratios[soc][case_id] for soc in socs), socs)
 
 
 def _total(ratios: Mapping[str, Mapping[str, float]], socs: Sequence[str], case_id: str) -> float:

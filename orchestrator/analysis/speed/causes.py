@@ -40,8 +40,6 @@ class Evidence:
 @dataclass(frozen=True, slots=True)
 class Attribution:
     cause: Cause
-    sure: bool
-    """False where two things changed at once, or one phone stands for its SoC."""
     why: str
 
 
@@ -52,10 +50,9 @@ def attribute(seen: Evidence) -> Attribution:
     changed = [f"{n.replace('_', ' ')} {old} → {new}" for n, (old, new) in pairs.items() if old != new]
     software = "; ".join(changed)
     if seen.showing == 1 and seen.phones > 1:
-        return Attribution(Cause.DEVICE, True, f"1 of {seen.phones} phones shows it")
-    alone = seen.phones == 1
+        return Attribution(Cause.DEVICE, f"1 of {seen.phones} phones shows it")
     if seen.code_changed and seen.turns is Answer.DIFFERENT:
-        return Attribution(Cause.CODE, True, "the codes differ when measured in turns on one phone")
+        return Attribution(Cause.CODE, "the codes differ when measured in turns on one phone")
     new_code = seen.code_changed and seen.turns is not Answer.SAME
     not_code = "measured in turns the codes do not differ; " if seen.code_changed and not new_code else ""
     if new_code or seen.compilers is not None:
@@ -66,8 +63,7 @@ def attribute(seen: Evidence) -> Attribution:
         # Turns are of two codes: both go through tonight's compiler, and run on tonight's software.
         if new_code and (changed or seen.compilers):
             other += ": measure both codes in turns"
-        sure = not changed and not alone and len(told) == 1
-        return Attribution(Cause.CODE, sure, not_code + " and ".join(told) + other)
+        return Attribution(Cause.CODE, not_code + " and ".join(told) + other)
     if changed:
-        return Attribution(Cause.DRIVER, not alone, not_code + software)
-    return Attribution(Cause.ENVIRONMENT, not alone, not_code + "neither code nor software changed")
+        return Attribution(Cause.DRIVER, not_code + software)
+    return Attribution(Cause.ENVIRONMENT, not_code + "neither code nor software changed")

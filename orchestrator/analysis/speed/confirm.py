@@ -66,8 +66,6 @@ class Decision:
     pairs: int
     """Measured."""
     valid: int
-    more: int
-    """Pairs to measure next; 0 when answered, or when the last look could not answer."""
 
 
 def differences(samples: Interleaved, rule: Rule = RULE) -> Floats:
@@ -146,7 +144,6 @@ def decision(samples: Interleaved, threshold: float = RULE.threshold, rule: Rule
     look = planned.index(pairs.shape[1])
     found = decide(pairs, look, threshold)
     answer = {1: Answer.DIFFERENT, 0: Answer.UNKNOWN, -1: Answer.SAME}[int(found.answer[0])]
-    last = answer is not Answer.UNKNOWN or look + 1 == len(LOOKS)
     return Decision(
         answer=answer,
         effect=float(found.effect[0]),
@@ -155,5 +152,4 @@ def decision(samples: Interleaved, threshold: float = RULE.threshold, rule: Rule
         p=float(found.p[0]),
         pairs=planned[look],
         valid=int(found.valid[0]),
-        more=0 if last else planned[look + 1] - planned[look],
     )

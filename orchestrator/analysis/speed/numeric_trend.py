@@ -73,8 +73,8 @@ def _improved(pinned: NumericNight, tonight: NumericNight) -> bool:
     return not pinned.right or tonight.nmse * FACTOR <= pinned.nmse != tonight.nmse or steady
 
 
-def executions_needed(rate: float, confidence: float = _CONFIDENCE) -> int:
-    """That show an output of this rate at least once with the confidence: 12 for 23 %, 59 for 5 %."""
+def executions_needed(rate: float) -> int:
+    """That show an output of this rate at least once with 95 % probability: 12 for 23 %, 59 for 5 %."""
     if not 0 < rate <= 1:
         raise ValueError(f"rate {rate}: more than 0 and at most 1 is needed")
-    return 1 if rate == 1 else math.ceil(math.log(1 - confidence) / math.log1p(-rate))
+    return 1 if rate == 1 else math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-rate))

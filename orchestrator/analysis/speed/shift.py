@@ -91,18 +91,16 @@ class SentinelCandidate:
     """Night to night, of the logarithm, the common shift taken off."""
 
 
-def choose_sentinels(
-    candidates: Iterable[SentinelCandidate], count: int = SENTINELS, rule: Rule = RULE
-) -> tuple[str, ...]:
+def choose_sentinels(candidates: Iterable[SentinelCandidate]) -> tuple[str, ...]:
     """Case ids to freeze: the steadiest of each kernel in turn, so that no one kernel speaks for the phone.
 
     The same for any order of candidates. Choose once, store them, and choose again only for a new phone.
     """
-    fit = [c for c in candidates if c.nights >= rule.min_nights and c.median_ns >= _MIN_NS]
+    fit = [c for c in candidates if c.nights >= RULE.min_nights and c.median_ns >= _MIN_NS]
     steady = sorted(fit, key=lambda c: (c.kernel, c.variance, c.case_id))
     turn: dict[str, int] = {}
     ranked: list[tuple[int, str, str]] = []
     for c in steady:
         ranked.append((turn.get(c.kernel, 0), c.kernel, c.case_id))
         turn[c.kernel] = turn.get(c.kernel, 0) + 1
-    return tuple(case_id for _, _, case_id in sorted(ranked)[:count])
+    return tuple(case_id for _, _, case_id in sorted(ranked)[:SENTINELS])
