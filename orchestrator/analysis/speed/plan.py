@@ -38,7 +38,9 @@ def plan(
     """
     tests = matrix.tests
     known = np.zeros(len(matrix.test), np.bool_) if told is None else told
-    known_tests = np.bincount(matrix.test[known], minlength=tests) > 0
+    there = np.bincount(matrix.test[np.isfinite(night.deltas.delta)], minlength=tests)
+    # What one phone has shown before is no news of that phone; that others show it now is.
+    known_tests = np.bincount(matrix.test[known], minlength=tests) >= np.clip(there, 1, PHONES)
     wanted = np.concatenate(
         [
             (night.screened.found | night.screened.suspect) & ~known_tests,

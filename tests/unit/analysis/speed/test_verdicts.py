@@ -99,6 +99,16 @@ def test_a_finding_that_measuring_in_turns_denies_is_not_the_code() -> None:
     assert found.not_the_code[CASE]
 
 
+@pytest.mark.parametrize(("before", "asked"), [((), True), ((0,), True), ((0, 1), False)], ids=str)
+def test_what_one_phone_showed_before_is_news_of_its_soc(before: tuple[int, ...], asked: bool) -> None:
+    farm = made()
+    night = farm.run(moved(farm.log_ns, 0.06))
+    told = np.isin(farm.matrix.device, before) & (farm.matrix.test == CASE)
+    chosen = plan(farm.matrix, night, 10**9, told)
+    assert night.screened.found[CASE]
+    assert bool(chosen.tests[CASE]) is asked
+
+
 def nothing(_rule: Rule, _measured: int) -> float:
     return 0.0
 
