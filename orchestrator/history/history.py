@@ -247,7 +247,14 @@ class History:
                 session.merge(Sentinel(device_id=device_id, case_id=case_id, chosen_in=run_id))
 
     def check(self) -> list[Fault]:
-        """Every file against the database, and the other way round."""
+        """Every file against the database, and the other way round. What is found is looked at once more while
+        nobody stores: a run that is just put in has a file before it has a row."""
+        if not self._faults():
+            return []
+        with self._alone():
+            return self._faults()
+
+    def _faults(self) -> list[Fault]:
         runs = {run.file: run for run in self.runs()}
         faults = [fault for run in runs.values() if (fault := self._fault(run)) is not None]
         faults += [

@@ -1,5 +1,7 @@
 """What `tilefarm db check` finds, each with a repair that helps."""
 
+import fcntl
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +114,19 @@ def test_retention_reads_files_of_an_earlier_version(stored: History) -> None:
     stored.compact()
     assert stored.drop_samples("2027-01-01") == ([RUN, OTHER], [])
     assert stored.check() == []
+
+
+def test_a_run_that_is_just_put_in_is_no_fault(stored: History) -> None:
+    """Its file is there, its row is not yet: whoever stores it has the lock."""
+    half = stored.files / "20261203T010000Z-nightly-cccc-0123456789ab.parquet"
+    with ThreadPoolExecutor() as pool, (stored.folder / ".lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        half.write_bytes(b"")
+        found = pool.submit(stored.check)
+        wait([found], timeout=0.5)
+        half.unlink()  # stands for the row that is committed then
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert found.result() == []
 
 
 def test_retention_gives_no_damaged_file_a_new_digest_and_goes_on(stored: History) -> None:
