@@ -247,8 +247,8 @@ class History:
                 session.merge(Sentinel(device_id=device_id, case_id=case_id, chosen_in=run_id))
 
     def check(self) -> list[Fault]:
-        """Every file against the database, and the other way round. What is found is looked at again while nobody
-        stores: a run that is just put in has a file before it has a row."""
+        """Every file against the database, and the other way round. What is found is looked at again while
+        nobody stores: a run that is just put in has a file before it has a row."""
         if not self._faults():
             return []
         with self._alone():
