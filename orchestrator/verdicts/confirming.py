@@ -16,7 +16,7 @@ from orchestrator.analysis.clocks import CLOCK_FLOOR
 from orchestrator.analysis.speed.again import again
 from orchestrator.analysis.speed.night import summarise
 from orchestrator.analysis.speed.plan import Plan, plan
-from orchestrator.analysis.speed.rows import Bools, Floats, indices
+from orchestrator.analysis.speed.rows import Bools, Floats, last_known
 from orchestrator.analysis.speed.trials import samples_of
 from orchestrator.analysis.speed.verdicts import SPEEDS, Speed, Turns, verdicts
 from orchestrator.domain.confirmation import Answered, Confirmation, Duel, Wanted
@@ -54,10 +54,8 @@ def told_before(judged: Judged) -> Bools:
     said = judged.nights.said[:, :-1]
     if not said.shape[1]:
         return np.zeros(len(said), np.bool_)
-    last = said.shape[1] - 1 - (said >= 0)[:, ::-1].argmax(axis=1)
-    word = said[indices(len(said)), last]
     way = np.where(judged.night.deltas.delta > 0, SPEEDS.index(Speed.REGRESSED), SPEEDS.index(Speed.IMPROVED))
-    return word == way
+    return last_known(said, said >= 0) == way
 
 
 def _question(judged: Judged, chosen: Plan, series: int) -> Wanted:

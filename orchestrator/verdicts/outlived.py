@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.analysis.speed.rows import Bools, Ints
+from orchestrator.analysis.speed.rows import Bools, Ints, newest
 from orchestrator.history import trial_files
 from orchestrator.history.database import StoredRun
 from orchestrator.history.history import History
@@ -55,8 +55,7 @@ def outlived(
         counts = np.array([run.run_id < judged_since and not run.verdicts for run in runs], np.bool_)
         fits, moved, there = _said(history, runs, lacking, restarts, socs)
         fits |= counts & (missing > 0)[:, None]
-        newest = np.cumsum(fits[:, ::-1], axis=1)[:, ::-1] <= missing[:, None]
-        used: Bools = fits & newest
+        used = newest(fits, missing)
         wanted = np.count_nonzero(used, axis=0) > 0
         found |= {run.run_id: run for run, taken in zip(runs, wanted.tolist(), strict=True) if taken}
         # Told since the last accepted night: of these the first.

@@ -14,7 +14,7 @@ from math import isfinite
 
 import numpy as np
 
-from orchestrator.analysis.clocks import CLOCK_FLOOR
+from orchestrator.analysis.speed.baseline import same_clock
 from orchestrator.analysis.speed.rows import Bools, Floats
 from orchestrator.analysis.speed.rule import RULE
 from orchestrator.analysis.words import faster_or_slower
@@ -92,8 +92,7 @@ def _level(table: NightTable, at: int, columns: Sequence[int]) -> _Level:
     alike: Bools = np.isfinite(table.log_ns[:, columns]) & np.isfinite(table.log_ns[:, [at]])
     for own in (table.code, table.driver, table.basis):
         alike &= own[:, columns] == own[:, [at]]
-    ratio = np.abs(table.clock_hz[:, columns] / table.clock_hz[:, [at]] - 1)
-    alike &= np.isnan(ratio) | (ratio <= CLOCK_FLOOR)
+    alike &= same_clock(table.clock_hz[:, columns], table.clock_hz[:, [at]])
     log_ns = np.full(len(table.series), np.nan)
     known = alike.any(axis=1)
     log_ns[known] = np.nanmedian(np.where(alike, table.log_ns[:, columns], np.nan)[known], axis=1)
@@ -104,8 +103,7 @@ def _delta(tonight: NightTable, now: _Level, table: NightTable, then: _Level) ->
     """(series of ``tonight``,) log ratio since then; NaN where the two cannot be compared."""
     row = {series: number for number, series in enumerate(table.series)}
     at = np.array([row.get(series, -1) for series in tonight.series], np.int64)
-    ratio = np.abs(now.clock_hz / then.clock_hz[at] - 1)
-    alike = (at >= 0) & (now.basis == then.basis[at]) & (np.isnan(ratio) | (ratio <= CLOCK_FLOOR))
+    alike = (at >= 0) & (now.basis == then.basis[at]) & same_clock(now.clock_hz, then.clock_hz[at])
     return np.where(alike, now.log_ns - then.log_ns[at], np.nan)
 
 

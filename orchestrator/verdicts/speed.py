@@ -84,8 +84,7 @@ class Judged:
         """The series that stands for a phone's software: the one with its present code in most nights."""
         own = np.flatnonzero(self.matrix.device == device)
         code = self.nights.table.code[own]
-        last = code[:, ::-1]
-        newest = last[np.arange(len(own)), (last >= 0).argmax(axis=1)]
+        newest = rows.last_known(code, code >= 0)
         count = ((code == newest[:, None]) & (code >= 0)).sum(axis=1)
         return int(own[count.argmax()])
 
@@ -189,14 +188,14 @@ def _comparable(nights: Nights, left: Bools) -> Bools:
     Args:
         left: (series,) of phones that left their clock: they compare at any.
     """
-    last = nights.table.code[:, ::-1]
-    newest = last[np.arange(len(last)), (last >= 0).argmax(axis=1)]
-    fits = np.zeros((len(last), len(nights.table.runs)), np.bool_)
+    code = nights.table.code
+    newest = rows.last_known(code, code >= 0)
+    fits = np.zeros(code.shape, np.bool_)
     fits[:, :-1] = baseline_nights(nights.past, nights.tonight, replace(RULE, window=len(nights.table.runs)))
     if left.any():
         fits[left, :-1] = at_any_clock(nights.past, nights.tonight)[left]
     fits[:, -1] = np.isfinite(nights.table.log_ns[:, -1])
-    return fits & (nights.table.code == newest[:, None])
+    return fits & (code == newest[:, None])
 
 
 def _still(nights: Nights, devices: Sequence[str]) -> Bools:
@@ -213,8 +212,7 @@ def _code_changed(nights: Nights, test: Ints, tests: int) -> Bools:
     if code.shape[1] < 2:
         return np.zeros(tests, np.bool_)
     counted = (code[:, :-1] >= 0) & nights.accepted[:, :-1]
-    last = code.shape[1] - 2 - counted[:, ::-1].argmax(axis=1)
-    before = code[np.arange(len(code)), last]
+    before = rows.last_known(code[:, :-1], counted)
     other = counted.any(axis=1) & np.isfinite(nights.table.log_ns[:, -1]) & (before != code[:, -1])
     return np.bincount(test[other], minlength=tests) > 0
 
@@ -225,8 +223,7 @@ def _moved_before(nights: Nights) -> Bools:
     said = nights.said[:, :-1]
     if not said.shape[1]:
         return np.zeros(len(said), np.bool_)
-    last = said.shape[1] - 1 - (said >= 0)[:, ::-1].argmax(axis=1)
-    return np.isin(said[rows.indices(len(said)), last], MOVED)
+    return np.isin(rows.last_known(said, said >= 0), MOVED)
 
 
 def _numbered(names: list[T]) -> tuple[list[T], Ints]:

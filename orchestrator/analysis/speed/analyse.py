@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.analysis.speed.baseline import History, Tonight, baseline_nights, newest
+from orchestrator.analysis.speed.baseline import History, Tonight, baseline_nights
 from orchestrator.analysis.speed.detectable import detectable, limit_p
 from orchestrator.analysis.speed.discovery import Screened, screen
 from orchestrator.analysis.speed.moderated import Deltas, deltas
 from orchestrator.analysis.speed.pooled import PHONES, Pooled, pool
-from orchestrator.analysis.speed.rows import Bools, Floats, Ints
+from orchestrator.analysis.speed.rows import Bools, Floats, Ints, newest
 from orchestrator.analysis.speed.rule import RULE, Rule
 from orchestrator.analysis.speed.shift import Shifts, shifts
 

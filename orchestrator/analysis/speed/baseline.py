@@ -44,7 +44,7 @@ def baseline_nights(history: History, tonight: Tonight, rule: Rule = RULE) -> Bo
     night of the epoch counts (to tell a missing series from a new one).
     """
     blank = np.isnan(tonight.log_ns)[:, None]
-    return newest(_accepted(history, tonight) & (_alike(history, tonight) | blank), rule.window)
+    return rows.newest(_accepted(history, tonight) & (_alike(history, tonight) | blank), rule.window)
 
 
 def _accepted(history: History, tonight: Tonight) -> Bools:
@@ -52,9 +52,14 @@ def _accepted(history: History, tonight: Tonight) -> Bools:
 
 
 def _alike(history: History, tonight: Tonight) -> Bools:
-    """Summarised in the same way and at the same clock; a clock that is not known is any."""
-    ratio = np.abs(history.clock_hz / tonight.clock_hz[:, None] - 1)
-    return (history.basis == tonight.basis[:, None]) & (np.isnan(ratio) | (ratio <= CLOCK_FLOOR))
+    """Summarised in the same way and at the same clock."""
+    return (history.basis == tonight.basis[:, None]) & same_clock(history.clock_hz, tonight.clock_hz[:, None])
+
+
+def same_clock(hz: Floats, other: Floats) -> Bools:
+    """A clock that is not known is any."""
+    ratio = np.abs(hz / other - 1)
+    return np.isnan(ratio) | (ratio <= CLOCK_FLOOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +78,10 @@ class Elsewhere:
 def elsewhere(history: History, tonight: Tonight, rule: Rule = RULE) -> Elsewhere:
     """A clock that fell for good leaves all series of a phone without a baseline when they are slower."""
     fits, alike = _accepted(history, tonight), _alike(history, tonight)
-    here = np.count_nonzero(newest(fits & alike, rule.window), axis=1)
+    here = np.count_nonzero(rows.newest(fits & alike, rule.window), axis=1)
     blind = ~np.isnan(tonight.log_ns) & (here < rule.min_nights)
     blind &= np.count_nonzero(fits, axis=1) >= rule.min_nights
-    other = newest(fits & ~alike, rule.window) & blind[:, None]
+    other = rows.newest(fits & ~alike, rule.window) & blind[:, None]
     nights = np.count_nonzero(other, axis=1)
     other &= history.basis == tonight.basis[:, None]
     clock, at = np.full(len(blind), np.nan), np.flatnonzero(2 * np.count_nonzero(other, axis=1) > nights)
@@ -114,9 +119,3 @@ def left_clock(history: History, tonight: Tonight, device: Ints, soc: Ints, stil
             found[number, -1] = True
     together = np.bincount(soc[found[:, -1]], minlength=int(soc.max(initial=0)) + 1)[soc] >= PHONES
     return found & (found[:, :-1].any(axis=1) | together)[:, None]
-
-
-def newest(fits: Bools, count: int) -> Bools:
-    """(series, nights) The last ``count`` nights of each series."""
-    newest_first = np.cumsum(fits[:, ::-1], axis=1)[:, ::-1]
-    return fits & (newest_first <= count)

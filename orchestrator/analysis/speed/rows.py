@@ -64,3 +64,15 @@ def group_medians(values: Floats, group: Ints, groups: int) -> tuple[Floats, Int
     low = np.minimum(first + np.maximum(count - 1, 0) // 2, rows.size - 1)
     high = np.minimum(first + count // 2, rows.size - 1)
     return np.where(count > 0, (rows[low] + rows[high]) / 2, np.nan), count
+
+
+def newest(fits: Bools, count: int | Ints) -> Bools:
+    """(rows, n) The last ``count`` of each row that fit; one number for all rows, or (rows,)."""
+    newest_first = np.cumsum(fits[:, ::-1], axis=1)[:, ::-1]
+    return fits & (newest_first <= np.reshape(count, (-1, 1)))
+
+
+def last_known(values: Ints, known: Bools) -> Ints:
+    """(rows,) The last value of each row that is known; the last one of all where none is."""
+    at = values.shape[1] - 1 - known[:, ::-1].argmax(axis=1)
+    return values[indices(len(values)), at]

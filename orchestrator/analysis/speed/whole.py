@@ -70,8 +70,7 @@ def judge_whole(shift: Floats, accepted: Bools, soc: Ints, socs: int, rule: Rule
         soc: (devices,) 0 … socs − 1.
     """
     past = np.where(accepted[:, :-1], shift[:, :-1], np.nan)
-    newest_first = np.cumsum(np.isfinite(past)[:, ::-1], axis=1)[:, ::-1]
-    past = np.where(newest_first <= rule.window, past, np.nan)
+    past = np.where(rows.newest(np.isfinite(past), rule.window), past, np.nan)
     lately = _lately(shift, past)
     alone = np.zeros_like(lately)
     alone[:, -1] = lately[:, -1]
