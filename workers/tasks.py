@@ -50,8 +50,9 @@ LEASES = 3
 log = structlog.get_logger()
 
 
-class Leaving(InfraError):
-    """This worker was told to stop while a batch waited: another one, or the next one here, does it."""
+class Leaving(Exception):
+    """This worker was told to stop while a batch waited: another one, or the next one here, does it. No error
+    of the farm, so that nothing on its way makes trials of it."""
 
 
 def make_app(broker_url: str, bench: Bench, client: RedisClient, holder: str) -> Celery:
@@ -158,8 +159,6 @@ def _done(batch: Batch, bench: Bench, client: RedisClient, holder: str, sink: Re
     except RunCancelled as e:
         log.info("batch dropped", batch=batch.batch_id, why=str(e))
         return ""
-    except Leaving:
-        raise
     except InfraError as e:  # a person has the device, or it was waited for in vain
         if batch.device_id:
             run.give_up(str(e))
