@@ -19,6 +19,7 @@ from orchestrator.storage.leases import Leases
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import WORKDIR, FakeDevice, bench
 from tests.unit.workers.jobs import Stock
+from tests.unit.workers.told import events, trials
 from workers import leasing, locks, tasks
 from workers.leasing import Held, leased
 from workers.locks import exclusive
@@ -45,13 +46,6 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: RedisClient)
 def _forget(client: RedisClient) -> None:
     for key in client.scan_iter(match=f"tilefarm:*:{DEVICE}"):
         client.delete(key.decode())
-
-
-def told(redis_url: str, run_id: str) -> list[Trial | Progress | None]:
-    broker = Broker(redis_url)
-    found = [event for _, event in broker.events(run_id, "0", 1)]
-    broker.close()
-    return found
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -184,7 +178,7 @@ def test_g2_04_the_result_of_a_stale_holder_is_refused_and_the_batch_run_again(
     phone.stdout = paused
     handle(stock.batch(stock.job("case-1"), run_id="lease-stale"), bench(phone), client, "worker-1")
     assert len(phone.jobs) == 2
-    found = [e for e in told(redis_url, "lease-stale") if isinstance(e, Trial)]
+    found = trials(redis_url, "lease-stale")
     assert [t.verdict for t in found] == [Verdict.PASS]
 
 
@@ -198,7 +192,7 @@ def test_a_worker_that_loses_every_lease_says_so(
     phone.stdout = paused
     handle(stock.batch(stock.job("case-1"), run_id="lease-never"), bench(phone), client, "worker-1")
     assert len(phone.jobs) == tasks.LEASES
-    (found,) = [e for e in told(redis_url, "lease-never") if isinstance(e, Trial)]
+    (found,) = trials(redis_url, "lease-never")
     assert found.verdict is Verdict.INFRA
     assert "a newer lease was granted" in found.reason
 
@@ -212,7 +206,7 @@ def test_a_batch_for_a_held_device_is_given_back_at_once_and_later_ones_are_drop
     handle(one, bench(phone), client, "worker-1")
     handle(two, bench(phone), client, "worker-1")
     assert (phone.jobs, phone.pushed, phone.removed) == ([], [], [])
-    (found,) = told(redis_url, "lease-held")
+    (found,) = events(redis_url, "lease-held")
     assert isinstance(found, Trial)
     assert (found.case_id, found.verdict) == ("case-1", Verdict.INFRA)
     assert "new battery" in found.reason
@@ -257,7 +251,7 @@ def test_a_phone_that_our_own_blobs_fill_gets_room(
     monkeypatch.setattr(tasks, "read_vitals", full)
     monkeypatch.setattr(tasks, "RESOURCE_WAIT_S", 0.0)
     handle(stock.batch(stock.job("case-1"), run_id="lease-full"), bench(phone), client, "worker-1")
-    (found,) = [e for e in told(redis_url, "lease-full") if isinstance(e, Trial)]
+    (found,) = trials(redis_url, "lease-full")
     assert found.verdict is Verdict.PASS
 
 
@@ -272,7 +266,7 @@ def test_who_waits_for_a_processor_gives_the_phone_to_the_person_who_takes_it(
     monkeypatch.setattr(locks, "NEWS_EVERY_S", 0.0)
     with exclusive("resource-cpu@buildhost", timeout_s=0):
         handle(stock.batch(stock.job("case-1"), run_id="lease-cpu"), bench(phone), client, "worker-1")
-    (found,) = [e for e in told(redis_url, "lease-cpu") if isinstance(e, Trial)]
+    (found,) = trials(redis_url, "lease-cpu")
     assert "held by anna@buildhost" in found.reason
 
 
@@ -288,5 +282,5 @@ def test_a_hot_phone_is_given_to_the_person_who_takes_it(
     monkeypatch.setattr(tasks, "read_vitals", hot)
     handle(stock.batch(stock.job("case-1"), run_id="lease-hot"), bench(phone), client, "worker-1")
     assert phone.jobs == []
-    (found,) = [e for e in told(redis_url, "lease-hot") if isinstance(e, Trial)]
+    (found,) = trials(redis_url, "lease-hot")
     assert "held by anna@buildhost" in found.reason

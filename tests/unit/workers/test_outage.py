@@ -15,14 +15,13 @@ from orchestrator.domain.errors import BrokerUnavailable
 from orchestrator.domain.event import Registration
 from orchestrator.domain.job import CaseJob
 from orchestrator.domain.names import begun_key, device_key, lease_key
-from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import pack
-from orchestrator.execution.broker import Broker
 from orchestrator.execution.private_redis import redis_server_program
 from orchestrator.storage.redis_client import RedisClient, connect
 from tests.unit.workers.fake_device import FakeDevice, bench
 from tests.unit.workers.jobs import Stock
+from tests.unit.workers.told import trials
 from workers import locks, patience, run_watch
 from workers.lifetime import dies_with_us
 from workers.losses import Losses
@@ -75,13 +74,6 @@ def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "lock_folder", lambda: folder)
     monkeypatch.setattr(run_watch, "POLL_S", 0.0)
     monkeypatch.setattr(patience, "POLL_S", 0.02)
-
-
-def trials(url: str, run_id: str) -> list[Trial]:
-    broker = Broker(url)
-    found = [event for _, event in broker.events(run_id, "0", 1) if isinstance(event, Trial)]
-    broker.close()
-    return found
 
 
 def once(act: Callable[[], None]) -> Callable[[bytes], bytes]:

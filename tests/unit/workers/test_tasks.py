@@ -9,13 +9,13 @@ import pytest
 from orchestrator.domain.event import Progress
 from orchestrator.domain.health import Failed, Vitals
 from orchestrator.domain.names import RUN_BATCH_TASK
-from orchestrator.domain.trial import Trial
 from orchestrator.domain.verdict import Verdict
 from orchestrator.domain.wire import pack
 from orchestrator.execution.broker import Broker
 from orchestrator.storage.redis_client import RedisClient
 from tests.unit.workers.fake_device import WORKDIR, Act, FakeDevice, bench
 from tests.unit.workers.jobs import Stock
+from tests.unit.workers.told import events, trials
 from workers import locks, run_watch, tasks
 from workers.locks import exclusive
 from workers.news import heard
@@ -31,17 +31,6 @@ def lock_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(locks, "lock_folder", lambda: folder)
     return folder
-
-
-def events(redis_url: str, run_id: str) -> list[Trial | Progress | None]:
-    broker = Broker(redis_url)
-    found = [event for _, event in broker.events(run_id, "0", 1)]
-    broker.close()
-    return found
-
-
-def trials(redis_url: str, run_id: str) -> list[Trial]:
-    return [e for e in events(redis_url, run_id) if isinstance(e, Trial)]
 
 
 def test_a_batch_becomes_trials_and_news(
